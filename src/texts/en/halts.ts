@@ -10,6 +10,8 @@ export const halts = {
   'halts.own_enterprise': 'The enterprise without a code is halted',
   'halts.since': 'Since',
   'halts.raised_by': 'Raised by',
+  'halts.began': 'began',
+  'halts.reason_by': 'Reason given by',
   'halts.probes': 'Probes that failed',
   'halts.next_probe': 'Next probe',
   'halts.probe_due': 'due: the next job goes through',

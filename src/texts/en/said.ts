@@ -251,7 +251,7 @@ export const saidTexts = {
   'said.file_no_text_of_cell': 'the file {file} lacks the text of cell {cell} of sheet {sheet}',
   'said.file_no_sheet': 'the file {file} has nothing in its first sheet, {sheet}',
   'said.file_too_big': 'the file {file} holds more than 512 MB of shared texts; export it as CSV',
-  'said.paused_by': 'All calls are paused by {name}: {words}',
+  'said.paused_by': 'All calls are paused ({name}: {words})',
   'said.resume_remedy': 'Let them go on with `dirsync resume`.',
   // What stops a run before it writes, and what became of it.
   'said.no_rows': 'HR delivered no rows at all: check the mapping query and the HR database',

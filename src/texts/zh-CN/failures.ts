@@ -307,7 +307,7 @@ export const failures = {
   'said.file_no_text_of_cell': '文件 {file} 缺少工作表 {sheet} 单元格 {cell} 的文本',
   'said.file_no_sheet': '文件 {file} 的第一个工作表 {sheet} 是空的',
   'said.file_too_big': '文件 {file} 的共享文本超过 512 MB；请导出为 CSV',
-  'said.paused_by': '全部调用已由 {name} 暂停：{words}',
+  'said.paused_by': '全部调用已暂停（{name}：{words}）',
   'said.resume_remedy': '用 `dirsync resume` 恢复。',
   // What stops a run before it writes, and what became of it.
   'said.no_rows': '人事系统没有返回任何数据：请检查映射查询和人事数据库',

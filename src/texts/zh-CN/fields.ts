@@ -437,6 +437,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '计入 dirsync 的令牌创建上限；平台允许每小时 60 个',
   'The platform asked for it; `platform`: of all calls': '平台要求的等待；`platform` 表示全部调用',
   'Calls per second, of all processes together': '每秒调用次数，所有进程合计',
+  'Of the pause that the caller saw; for forms': '调用者所见暂停的版本；供表单使用',
   'Of the lower rate that the caller saw; for forms': '调用者所见限速的版本；供表单使用',
   'false: the rate was not lowered': 'false 表示并未限速',
   'null: the platform was not asked, or did not answer': 'null 表示未询问平台，或平台没有响应',
