@@ -323,7 +323,10 @@ function said(ask: Ask, entry: Details): Block {
   )
   return {
     facts: [
-      [t('money.resolved_by'), resolved_by && [resolved_by, ' ', settled_at && { at: settled_at }]],
+      [
+        t('money.resolved_by'),
+        resolved_by && [actorText(ask, resolved_by), ' ', settled_at && { at: settled_at }],
+      ],
       [t('common.reason'), resolution],
       [
         t('money.platform_code'),
