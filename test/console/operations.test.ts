@@ -214,6 +214,16 @@ describe('schedules and halts', () => {
   })
 })
 
+test('that every role has a process is not said where the console knows of a scheduler and a worker', async () => {
+  await console.pool.query(`
+    delete from dirsync.halt;
+    insert into dirsync.process (id, host, pid, roles, version, heartbeat_at)
+    values (gen_random_uuid(), 'h', 1, '{scheduler,worker}', '1', now())`)
+  const { body } = await console.browse('viewer', 'GET', '/halts')
+  await console.pool.query('delete from dirsync.process')
+  expect(body).toContain('Nothing is halted, and a scheduler and a worker are running.')
+})
+
 test('a second pause is not dated as its person’s, and no page from before it ends it', async () => {
   await console.pool.query('delete from dirsync.halt')
   await console.ask('operator', 'POST', '/api/v1/pause', { reason: 'the network is rebuilt' })

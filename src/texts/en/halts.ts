@@ -1,7 +1,7 @@
 /** Texts of the screen of halts and processes. */
 export const halts = {
   'halts.title': 'Halts and processes',
-  'halts.none': 'Nothing is halted, and every role has a process.',
+  'halts.none': 'Nothing is halted, and a scheduler and a worker are running.',
   'halts.nobody': 'Nothing is halted.',
   'halts.what': '{scope}: {category}',
   'halts.everything': 'Everything is halted',

@@ -3,7 +3,7 @@ import type { Section } from '../section.ts'
 
 export const halts = {
   'halts.title': '停止与进程',
-  'halts.none': '同步没有停止，各项工作都有进程负责。',
+  'halts.none': '同步没有停止，调度进程和工作进程都在运行。',
   'halts.nobody': '同步没有停止。',
   'halts.what': '{scope}：{category}',
   'halts.everything': '全部已停止',
