@@ -469,6 +469,17 @@ describe('the first administrator', () => {
     expect(rowCount).toBe(0)
   })
 
+  test('is made on a read-only console, too, which offers it', async () => {
+    await using database = await createTestDatabase({ migrated: true })
+    await using readOnly = await openApp(database.url, { readOnly: true })
+    const key = await createSignInKey(readOnly.pool)
+    const window = new Window(readOnly.app)
+    expect((await window.get(`/sign-in/key?key=${key}`)).body).toContain('Make the first administrator')
+    expect((await window.post('/sign-in/first', me(key, 'anna'))).statusCode).toBe(303)
+    const { rows } = await readOnly.pool.query('select name, role from dirsync.console_user')
+    expect(rows).toEqual([{ name: 'anna', role: 'admin' }])
+  })
+
   test('is one, however many try at the same moment with keys of their own', async () => {
     const keys = [await createLinkKey(empty.pool, 'test'), await createLinkKey(empty.pool, 'test')]
     const ofStart = await createSignInKey(empty.pool)
