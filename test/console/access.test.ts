@@ -158,6 +158,20 @@ describe('a colleague', () => {
   })
 })
 
+test.each([
+  ['role', { role: 'reviewer' }],
+  ['notices', {}],
+  ['disable', {}],
+  ['enable', {}],
+  ['password', { password: PASSWORD }],
+  ['link', {}],
+  ['sign-out', {}],
+])('%s of a user answers with the name as it is stored, however it was typed', async (what, body) => {
+  await plantUser(console.pool, 'mei', 'viewer')
+  const answer = await console.ask('admin', 'POST', `/api/v1/access/users/Mei/${what}`, body)
+  expect(answer.json()).toMatchObject({ user: 'mei' })
+})
+
 test('the user of one-time keys is offered neither another role nor to be disabled, and both are refused', async () => {
   await console.pool.query(
     `insert into dirsync.console_user (name, source, role) values ('local', 'key', 'admin')`,
