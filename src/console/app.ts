@@ -265,8 +265,11 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
 
 // Access
 
-/** Routes that a read-only console still accepts: they change nothing in the deployment. */
-const ALWAYS = new Set(['/sign-in', '/sign-in/key', '/sign-in/link', '/sign-out', '/preferences'])
+/** Routes that a read-only console still accepts: people sign in with them, or change nothing but what they see. */
+const ALWAYS = new Set([
+  ...['/sign-in', '/sign-in/key', '/sign-in/first', '/sign-in/link'],
+  ...['/sign-out', '/preferences'],
+])
 
 /** Refuses to start with a route that does not say who may call it. */
 function demandAccess(app: FastifyInstance): void {

@@ -5,8 +5,8 @@ import { HELD_RUNS } from '../sync/run.ts'
 import { failureTexts } from '../texts/failures.ts'
 import type { Said } from '../texts/message.ts'
 import type { Ask } from './ask.ts'
-import { haltTitle } from './halts/view.ts'
-import { actionForm, foreign, live, type Part, state, type Tone, time } from './ui/parts.ts'
+import { haltTitle, resumeForm } from './halts/view.ts'
+import { foreign, live, type Part, state, type Tone, time } from './ui/parts.ts'
 
 /* The bar below the navigation: why work stands still, and the way out. It is empty while all is well. */
 
@@ -94,10 +94,8 @@ function linesOf(ask: Ask, { halts, held, pause, processes }: Standstill): Line[
       return halt.category === 'paused'
         ? {
             tone: 'bad',
-            text: html`${foreign(message)}${t('common.comma')}${at}`,
-            way: ask.may('operator')
-              ? actionForm(ask, { to: '/resume', label: t('overview.resume'), role: 'operator' })
-              : link('/halts', t('common.details')),
+            text: html`${foreign(message)}${t('common.comma')}${t('halts.began')} ${at}`,
+            way: ask.may('operator') ? resumeForm(ask, halt) : link('/halts', t('common.details')),
           }
         : {
             tone: 'bad',

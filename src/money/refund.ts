@@ -155,14 +155,23 @@ export async function tradeNumbersOf(
   return rows
 }
 
+const WAITS_FOR_PERSON = `state = 'unknown' and (next_settle_at is null or left_to_person_at is not null)`
+
+/** As WAITS_FOR_PERSON: whether dirsync has stopped asking for its outcome, or the order record could not tell it. */
+export function waitsForPerson({
+  state,
+  next_settle_at,
+  left_to_person_at,
+}: Pick<Refund, 'state' | 'next_settle_at' | 'left_to_person_at'>): boolean {
+  return state === 'unknown' && (next_settle_at === null || left_to_person_at !== null)
+}
+
 /** Refunds that are open; `for_person` of the unknown ones wait for a person. */
 export async function openRefunds(db: Pool): Promise<OpenEntries & { for_person: number }> {
   const { rows } = await db.query<OpenEntries & { for_person: number }>(
     `select count(*) filter (where state = 'requested') as requested,
             count(*) filter (where state = 'unknown') as unknown,
-            count(*) filter (
-              where state = 'unknown' and (next_settle_at is null or left_to_person_at is not null)
-            ) as for_person,
+            count(*) filter (where ${WAITS_FOR_PERSON}) as for_person,
             min(sent_at) filter (where state = 'unknown') as oldest
      from dirsync.refund where ${IS_OPEN}`,
   )

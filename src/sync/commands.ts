@@ -147,18 +147,19 @@ export class Commands {
     return this.#ask('select dirsync.comment($1, $2)', [id, text])
   }
 
-  approve(run: number, reason: string | null = null): Promise<DecidedPlan> {
-    return this.#decideAll('select dirsync.decide($1, true, $2)', run, reason)
-  }
-
-  reject(run: number, reason: string | null): Promise<DecidedPlan> {
-    return this.#decideAll('select dirsync.reject($1, $2)', run, reason)
-  }
-
   /**
-   * Approves the undecided rows of a held run's plan that match. Returns the run that sends them, and how many they are.
-   * @param expected how many the person saw: if others match by now, it is a conflict
+   * Approves all undecided rows of a held run's plan.
+   * @param expected how many the person saw: if there are others by now, it is a conflict
    */
+  approve(run: number, reason: string | null = null, expected?: number): Promise<DecidedPlan> {
+    return this.#decideAll('select dirsync.decide($1, true, $2)', run, reason, expected)
+  }
+
+  reject(run: number, reason: string | null, expected?: number): Promise<DecidedPlan> {
+    return this.#decideAll('select dirsync.reject($1, $2)', run, reason, expected)
+  }
+
+  /** Approves the undecided rows of a held run's plan that match. Returns the run that sends them, and how many they are. */
   approvePart(run: number, part: object, reason: string | null, expected?: number): Promise<DecidedPart> {
     return this.#decidePart('approve_part', run, part, reason, expected)
   }
@@ -261,10 +262,10 @@ export class Commands {
     })
   }
 
-  #decideAll(sql: string, run: number, reason: string | null): Promise<DecidedPlan> {
+  #decideAll(sql: string, run: number, reason: string | null, expected?: number): Promise<DecidedPlan> {
     return this.#do(async client => {
       await decision(client, sql, [run, reason])
-      return latestDecision(client, run)
+      return latestDecision(client, run, expected)
     })
   }
 
@@ -277,12 +278,7 @@ export class Commands {
   ): Promise<DecidedPart> {
     return this.#do(async client => {
       const by = await decision(client, `select dirsync.${name}($1, $2, $3)`, [run, part, reason])
-      const { planned } = await latestDecision(client, run)
-      if (expected !== undefined && planned !== expected)
-        throw new CommandError(
-          'COMMAND_CONFLICT',
-          message('said.part_differs', { count: planned, expected, run }),
-        )
+      const { planned } = await latestDecision(client, run, expected)
       return { run: by, planned }
     })
   }
@@ -357,13 +353,22 @@ async function decision(client: PoolClient, text: string, values: unknown[]): Pr
   return onlyRow(rows)[0]
 }
 
-async function latestDecision(client: PoolClient, run: number): Promise<DecidedPlan> {
+/** @throws CommandError if it is about another number of rows than the person expected */
+async function latestDecision(
+  client: PoolClient,
+  run: number,
+  expected: number | undefined,
+): Promise<DecidedPlan> {
   const { rows } = await client.query<DecidedPlan>(
     `select planned, count(*) over () > 1 as "isRest" from dirsync.plan_decision
      where run_id = $1 order by id desc limit 1`,
     [run],
   )
-  return onlyRow(rows)
+  const decided = onlyRow(rows)
+  const count = decided.planned
+  if (expected !== undefined && count !== expected)
+    throw new CommandError('COMMAND_CONFLICT', message('said.part_differs', { count, expected, run }))
+  return decided
 }
 
 async function scalar<T = number>(client: PoolClient, sql: string, values: unknown[]): Promise<T> {

@@ -112,7 +112,8 @@ export function missingEmployees(
   return message('said.missing_employees', { counted, before })
 }
 
-function usableRows({ rows, keyless, stray = 0 }: SourceStatistics): number {
+/** Rows of employees of the source: with a user id, and of no foreign enterprise. */
+export function usableRows({ rows, keyless, stray = 0 }: SourceStatistics): number {
   return rows - keyless - stray
 }
 

@@ -23,7 +23,7 @@ const IN_FULL = {
     facts: {
       category: 'paused',
       by: 'cli:anna',
-      message: 'All calls are paused by cli:anna: until 18:00.',
+      message: 'All calls are paused (cli:anna: until 18:00).',
       remedy: '',
     },
   },

@@ -121,10 +121,10 @@ test('figures, names and stored sentences are said in the language', () => {
     zh: { title: '企业 E900 已停止' },
   })
   expect(say('paused').en.what).toBe(
-    'All calls are paused by ann: maintenance until 18:00. Nothing is sent until someone resumes them.',
+    'All calls are paused (ann: maintenance until 18:00). Nothing is sent until someone resumes them.',
   )
   expect(say('paused').zh.what).toBe(
-    '全部调用已由 ann 暂停：maintenance until 18:00。恢复之前不会发送任何数据。',
+    '全部调用已暂停（ann：maintenance until 18:00）。恢复之前不会发送任何数据。',
   )
   expect(say('source_suspect')).toMatchObject({
     en: { title: 'HR’s data looks wrong (full)' },

@@ -255,7 +255,7 @@ describe('cancel, pause and resume', () => {
     expect(status.stdout).toMatch(
       /Everything is halted: paused\n(.*\n)*.*it ends when someone resumes the calls\n/,
     )
-    expect(status.stdout.replace(/\s+/g, ' ')).toMatch(/All calls are paused by \w+ \(shell\): maintenance/)
+    expect(status.stdout.replace(/\s+/g, ' ')).toMatch(/All calls are paused \(\w+ \(shell\): maintenance\)/)
     const call = await dirsync('platform', 'employee/get', '--userid', 'e0001')
     expect(call.code).toBe(1)
     expect(call.stderr.replace(/\s+/g, ' ')).toContain('All calls of this deployment are paused')
@@ -268,7 +268,7 @@ describe('cancel, pause and resume', () => {
     expect(findings).toContainEqual(
       expect.objectContaining({
         check: 'halt',
-        what: expect.stringMatching(/: All calls are paused by \w+ \(shell\): maintenance$/),
+        what: expect.stringMatching(/: All calls are paused \(\w+ \(shell\): maintenance\)$/),
       }),
     )
     const waited = await dirsync('resync', '--employee', 'e0001', '--wait')

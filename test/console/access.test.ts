@@ -158,6 +158,20 @@ describe('a colleague', () => {
   })
 })
 
+test.each([
+  ['role', { role: 'reviewer' }],
+  ['notices', {}],
+  ['disable', {}],
+  ['enable', {}],
+  ['password', { password: PASSWORD }],
+  ['link', {}],
+  ['sign-out', {}],
+])('%s of a user answers with the name as it is stored, however it was typed', async (what, body) => {
+  await plantUser(console.pool, 'mei', 'viewer')
+  const answer = await console.ask('admin', 'POST', `/api/v1/access/users/Mei/${what}`, body)
+  expect(answer.json()).toMatchObject({ user: 'mei' })
+})
+
 test('the user of one-time keys is offered neither another role nor to be disabled, and both are refused', async () => {
   await console.pool.query(
     `insert into dirsync.console_user (name, source, role) values ('local', 'key', 'admin')`,
@@ -467,6 +481,17 @@ describe('the first administrator', () => {
     expect(short.body).toContain('12 to 256 characters')
     const { rowCount } = await empty.pool.query('select from dirsync.console_user')
     expect(rowCount).toBe(0)
+  })
+
+  test('is made on a read-only console, too, which offers it', async () => {
+    await using database = await createTestDatabase({ migrated: true })
+    await using readOnly = await openApp(database.url, { readOnly: true })
+    const key = await createSignInKey(readOnly.pool)
+    const window = new Window(readOnly.app)
+    expect((await window.get(`/sign-in/key?key=${key}`)).body).toContain('Make the first administrator')
+    expect((await window.post('/sign-in/first', me(key, 'anna'))).statusCode).toBe(303)
+    const { rows } = await readOnly.pool.query('select name, role from dirsync.console_user')
+    expect(rows).toEqual([{ name: 'anna', role: 'admin' }])
   })
 
   test('is one, however many try at the same moment with keys of their own', async () => {

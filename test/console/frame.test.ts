@@ -42,7 +42,7 @@ describe('the bar', () => {
     for (const url of ['/overview', '/alerts', '/cases', '/settings', '/nothing-here']) {
       const bar = barOf(await see('operator', url))
       expect(bar, url).toMatch(
-        /^All calls are paused by operator \(API\): the vendor works on it , .* Resume calls$/,
+        /^All calls are paused \(operator \(API\): the vendor works on it\) , began .* Resume calls$/,
       )
     }
     const body = await see('viewer', '/audit')

@@ -214,6 +214,39 @@ describe('schedules and halts', () => {
   })
 })
 
+test('that every role has a process is not said where the console knows of a scheduler and a worker', async () => {
+  await console.pool.query(`
+    delete from dirsync.halt;
+    insert into dirsync.process (id, host, pid, roles, version, heartbeat_at)
+    values (gen_random_uuid(), 'h', 1, '{scheduler,worker}', '1', now())`)
+  const { body } = await console.browse('viewer', 'GET', '/halts')
+  await console.pool.query('delete from dirsync.process')
+  expect(body).toContain('Nothing is halted, and a scheduler and a worker are running.')
+})
+
+test('a second pause is not dated as its person’s, and no page from before it ends it', async () => {
+  await console.pool.query('delete from dirsync.halt')
+  await console.ask('operator', 'POST', '/api/v1/pause', { reason: 'the network is rebuilt' })
+  await console.pool.query(`update dirsync.halt set since = since - interval '3 hours'`)
+  const halts = async () => (await console.browse('operator', 'GET', '/halts')).body
+  const versionIn = (body: string) =>
+    /action="\/resume"[\s\S]*?name="version" value="([^"]+)"/.exec(body)?.[1] ?? ''
+  const resume = (version: string) =>
+    console.browse('operator', 'POST', '/resume', new URLSearchParams({ version }).toString())
+  const stale = versionIn(await halts())
+  await console.ask('admin', 'POST', '/api/v1/pause', { reason: 'the vendor asked for it' })
+  const page = await halts()
+  const text = page.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+  expect(text).toContain('All calls are paused (admin (API): the vendor asked for it) , began 3 h ago')
+  expect(text).toContain('Reason given by admin (API)')
+  const refused = await resume(stale)
+  expect(refused.statusCode).toBe(409)
+  expect(refused.body).toContain('paused again since you opened this page')
+  expect((await console.ask('viewer', 'GET', '/api/v1/halts')).json().halts).toHaveLength(1)
+  expect((await resume(versionIn(page))).statusCode).toBe(303)
+  expect((await console.ask('viewer', 'GET', '/api/v1/halts')).json().halts).toEqual([])
+})
+
 describe('settings', () => {
   test('hold no secret, for people and for programs', async () => {
     const api = await console.ask('admin', 'GET', '/api/v1/settings')

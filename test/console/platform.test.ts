@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { startEmulator } from '../../emulator/emulator.ts'
-import { askTokenState, readPlatform } from '../../src/console/platform/read.ts'
+import { readPlatformPage } from '../../src/console/platform/query.ts'
+import { askTokenState } from '../../src/console/platform/token-state.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { PostgresTokenStore } from '../../src/platform/token-store.ts'
 import { Commands } from '../../src/sync/commands.ts'
@@ -19,6 +20,20 @@ beforeEach(async () => {
     'truncate dirsync.platform_token, dirsync.token_creation, dirsync.pacer, dirsync.call_minute, dirsync.halt',
   )
   await fetch(`${emulator.url}/_emulator/faults`, { method: 'DELETE' })
+})
+
+test('a hold-off that only a worker knows of, as with Redis, is shown on the page, too', async () => {
+  await database.pool.query(`
+    insert into dirsync.process (id, host, pid, roles, version, heartbeat_at, pacer)
+    values (gen_random_uuid(), 'h', 1, '{worker}', '1', now(), '{"pausedForMs": 60000}');
+    insert into dirsync.pacer (gate, next_at, paused_until, pause_reason)
+    values ('operation:employee/get', now(), now() + interval '30 seconds', 'HTTP 429')`)
+  const { holdoffs } = await readPlatformPage(database.pool)
+  await database.pool.query('delete from dirsync.process')
+  expect(holdoffs).toEqual([
+    { gate: 'platform', paused_until: expect.any(Date), pause_reason: null },
+    { gate: 'operation:employee/get', paused_until: expect.any(Date), pause_reason: 'HTTP 429' },
+  ])
 })
 
 /** A client with the shared token; `calls` are the operations that it asked the platform for. */
@@ -44,7 +59,7 @@ describe('the state of the token', () => {
     expect(accepted).toBe(true)
     expect(expires_in).toBeGreaterThan(0)
     expect(second.calls).toEqual(['token/getTokenInfo'])
-    expect((await readPlatform(database.pool)).token_creations.last_hour).toBe(1)
+    expect((await readPlatformPage(database.pool)).token_creations.last_hour).toBe(1)
   })
 
   test('where the application is refused, says so with the remedy', async () => {
@@ -76,7 +91,7 @@ test('the state of the platform: calls by operation, the token against the fuse,
     insert into dirsync.token_creation (base_url, app_id, created_at)
     values ('https://p', 'a', now() - interval '59 minutes'), ('https://p', 'a', now() - interval '61 minutes')`)
   await new Commands(database.pool, { actor: 'test' }).pause('maintenance')
-  const platform = await readPlatform(database.pool)
+  const platform = await readPlatformPage(database.pool)
   expect(platform).toMatchObject({
     pace: { workers: 0, cap: null },
     last_hour: [
@@ -92,7 +107,7 @@ test('the state of the platform: calls by operation, the token against the fuse,
     ],
     token_creations: { last_hour: 1, permitted: 50 },
     holdoffs: [{ gate: 'platform', pause_reason: 'HTTP 429' }],
-    pause: { message: { values: { words: 'maintenance' } } },
+    halts: [{ category: 'paused', message: { values: { words: 'maintenance' } } }],
   })
   const { created_at, expires_at, renews_at } = platform.token ?? {}
   const part = (Number(renews_at) - Number(created_at)) / (Number(expires_at) - Number(created_at))
@@ -101,5 +116,5 @@ test('the state of the platform: calls by operation, the token against the fuse,
   await database.pool.query(`
     insert into dirsync.token_creation (base_url, app_id)
     select 'https://p', 'b' from generate_series(1, 3)`)
-  expect((await readPlatform(database.pool)).token_creations.last_hour).toBe(3)
+  expect((await readPlatformPage(database.pool)).token_creations.last_hour).toBe(3)
 })

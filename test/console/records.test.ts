@@ -70,7 +70,7 @@ describe('money', () => {
     ] as const) {
       const { status, json } = await api('POST', `/money/refunds/${number}/${action}`, { body })
       expect(status).toBe(409)
-      expect(json.detail).toContain('postgres (cli:li) has already recorded the outcome of r/2: refused')
+      expect(json.detail).toContain('li (shell) has already recorded the outcome of r/2: refused')
     }
     expect((await api('POST', '/money/refunds/none/settle')).status).toBe(404)
     expect(await console.commands()).toEqual(before)
@@ -241,6 +241,12 @@ test('an order record that cannot be asked about a refund is not said to have be
   const { json } = await api('GET', `/money/refunds/${number}`)
   expect(json).toMatchObject({ settle_attempts: 0, events: [{ event: 'sent' }] })
   await console.pool.query('delete from dirsync.refund where outer_refund_no = $1', [number])
+})
+
+test('whoever recorded an outcome is called as everywhere else', async () => {
+  const { body } = await console.browse('viewer', 'GET', '/money/refunds/r%2F2')
+  expect(body).toContain('li (shell)')
+  expect(body).not.toContain('postgres (cli:li)')
 })
 
 test('a refund of which the platform has notified is not said to be recorded so by the person who said otherwise', async () => {

@@ -3,6 +3,7 @@ import { addToken, revokeToken } from '../../src/console/auth/tokens.ts'
 import { MOST_CASES_COUNTED, readRunStory } from '../../src/console/runs/story.ts'
 import { RunWatch } from '../../src/console/runs/watch.ts'
 import { createPool } from '../../src/lib/database.ts'
+import { type Message, message } from '../../src/texts/message.ts'
 import { ConsoleUnderTest, silent } from './console-under-test.ts'
 
 const console = new ConsoleUnderTest()
@@ -23,9 +24,10 @@ const api = (
 /** A run in any state, requested by anything. */
 async function addRun(run: Record<string, unknown>): Promise<number> {
   const { rows } = await console.pool.query<{ id: number }>(
-    `insert into dirsync.sync_run (kind, state, requested_by, requested_at, keys, planned, plan, result, finished_at, cancelled_at)
+    `insert into dirsync.sync_run (kind, state, requested_by, requested_at, keys, planned, plan, result, finished_at, cancelled_at,
+                                   decided_at, read_all, source, message)
      select kind, state, coalesce(requested_by, 'cron'), coalesce(requested_at, now()), coalesce(keys, '{}'),
-            planned, plan, result, finished_at, cancelled_at
+            planned, plan, result, finished_at, cancelled_at, decided_at, coalesce(read_all, false), source, message
      from jsonb_populate_record(null::dirsync.sync_run, $1) returning id::int`,
     [run],
   )
@@ -69,6 +71,52 @@ test('where HR was read and found wrong, the overview does not say that it was n
     expect(body).toContain('No employees in service are known yet.')
     expect(body).toContain('Start a run of changes. The scheduler also starts one by itself.')
   }
+})
+
+describe('what HR delivered to a run that was stopped', () => {
+  const good = { rows: 100, keyless: 0, empty: { email: 0, mobile: 0 }, newest: null }
+
+  /** The rows of the table, by their names: this time, last good run, difference, mark. */
+  async function tableOf(source: object, message: Message): Promise<Record<string, string[]>> {
+    const finished_at = new Date()
+    await addRun({ kind: 'full', state: 'done', finished_at, planned: 0, read_all: true, source: good })
+    const id = await addRun({ kind: 'full', state: 'source_suspect', finished_at, source, message })
+    const { body } = await console.browse('viewer', 'GET', `/runs/${id}`)
+    const [table = ''] = /<caption>HR’s data in this run<[\s\S]*?<\/table>/.exec(body) ?? []
+    const rows = [...table.matchAll(/<tr[^>]*>(<td[\s\S]*?)<\/tr>/g)].map(([, row = '']) =>
+      [...row.matchAll(/<td[^>]*>([\s\S]*?)<\/td>/g)].map(([, cell = '']) => cell.replaceAll(/<[^>]*>/g, '')),
+    )
+    return Object.fromEntries(rows.map(([name = '', ...cells]) => [name, cells]))
+  }
+
+  test('counts the rows that the gate counts, not those of other enterprises', async () => {
+    const source = { ...good, rows: 130, stray: 60 }
+    const straying = message('said.straying', { count: 60, rows: 130 })
+    expect(await tableOf(source, straying)).toMatchObject({
+      'Usable rows': ['70', '100', '−30%', '–'],
+      'Rows of other enterprises': ['60', '0', '–', 'suspicious'],
+    })
+  })
+
+  test('marks what stopped the run, whatever the settings are now', async () => {
+    const source = { ...good, rows: 90, empty: { email: 9, mobile: 0 } }
+    const emptied = message('said.emptied', { columns: ['email'], percent: 5 })
+    expect(await tableOf(source, emptied)).toMatchObject({
+      'Usable rows': ['90', '100', '−10%', '–'],
+      'E-mail address email': ['10%', '0%', '+10%', 'suspicious'],
+      'Mobile number mobile': ['0%', '0%', '=', '–'],
+    })
+    const fewer = message('said.fewer_rows', { rows: 90, percent: 10, before: 100 })
+    expect(await tableOf(source, fewer)).toMatchObject({
+      'Usable rows': ['90', '100', '−10%', 'suspicious'],
+      'E-mail address email': ['10%', '0%', '+10%', '–'],
+    })
+  })
+
+  test('calls nothing plausible where it was stopped for a key that comes twice', async () => {
+    const rows = Object.values(await tableOf(good, message('said.key_twice', { keys: ['e1'] })))
+    expect(rows.map(cells => cells.at(-1))).toEqual(['–', '–', '–'])
+  })
 })
 
 test('the page that starts runs says what a run would meet', async () => {
@@ -448,6 +496,32 @@ describe('a part of a stored plan', () => {
     expect(body).not.toMatch(new RegExp(ofAll))
   })
 
+  test.each(['approve', 'reject'])(
+    'that is undecided again keeps a page from a decision to %s more than it showed',
+    async decision => {
+      const id = await held()
+      const { part } = (
+        await api('POST', `/runs/${id}/approve-part`, { body: { keys: ['p1', 'p2'] }, role: 'admin' })
+      ).json()
+      const formOf = async () => {
+        const page = await console.browse('operator', 'GET', `/runs/${id}/plan`)
+        const [, fields = ''] =
+          new RegExp(`action="/runs/${id}/${decision}"([^]*?)</form>`).exec(page.body) ?? []
+        const [, expected = ''] = /name="expected" value="(\d+)"/.exec(fields) ?? []
+        return new URLSearchParams({ reason: 'so', expected }).toString()
+      }
+      const stale = await formOf()
+      await console.pool.query(`select dirsync.cancel($1, 'not yet')`, [part])
+      const refused = await console.browse('operator', 'POST', `/runs/${id}/${decision}`, stale)
+      expect(refused.statusCode).toBe(409)
+      expect(refused.body).toContain('4 rows of the plan')
+      expect((await seen(`/runs/${id}`)).json()).toMatchObject({ state: 'held', undecided: 4 })
+      const made = await console.browse('operator', 'POST', `/runs/${id}/${decision}`, await formOf())
+      expect(made.statusCode).toBe(303)
+      expect((await seen(`/runs/${id}`)).json()).toMatchObject({ undecided: 0 })
+    },
+  )
+
   test.each([
     [49, 'and 37 more'],
     [50, 'and at least 38 more'],
@@ -513,12 +587,13 @@ test('a plan that is not there is no file, and no export is recorded', async () 
   expect(rows).toEqual([])
 })
 
-test('a held deletion of departments says which breaker it tripped, and lists departments', async () => {
+test('a held deletion of departments says by which limit it was held, not the present one, and lists departments', async () => {
   const id = await addRun({
     kind: 'departments',
     state: 'held',
     planned: 30,
     plan: { reasons: { delete: 30 } },
+    message: message('said.departments_go', { changing: 30, total: 100, count: 20, percent: 15 }),
   })
   await console.pool.query(`update dirsync.sync_run set in_scope = 100 where id = $1`, [id])
   await console.pool.query(
@@ -528,17 +603,30 @@ test('a held deletion of departments says which breaker it tripped, and lists de
   )
   const page = await console.browse('operator', 'GET', `/runs/${id}/plan`)
   expect(page.statusCode).toBe(200)
-  expect(page.body).toMatch(/BREAKER_DEPARTMENTS=\d+<.*BREAKER_DEPARTMENTS_PERCENT=\d+/)
+  expect(page.body).toContain('30 of 100 departments would be deleted, more than 20 and 15 %.')
+  expect(page.body).not.toMatch(/BREAKER_|Limit/)
   expect(page.body).toContain('department to delete')
   expect(page.body).not.toContain('By field that changes')
 })
 
 test('a first run that is held because most have left says so, not how many it would change', async () => {
   const leavers = { left: 580, of: 600 }
-  const id = await addRun({ kind: 'full', state: 'held', planned: 600, plan: { reasons: {}, leavers } })
+  const said = message('said.most_left', { left: 580, total: 600, percent: 40 })
+  const id = await addRun({
+    kind: 'full',
+    state: 'held',
+    planned: 600,
+    plan: { reasons: {}, leavers },
+    message: said,
+  })
+  await console.pool.query(
+    `insert into dirsync.planned_work (run_id, operation, entity_key, reason) values ($1, 'update-employee', 'a', 'new')`,
+    [id],
+  )
   const page = await console.browse('operator', 'GET', `/runs/${id}/plan`)
   expect(page.body).toMatch(/580 of 600 employees/)
-  expect(page.body).toMatch(/BREAKER_LEAVERS_PERCENT=\d+/)
+  expect(page.body).toContain('more than 40 %')
+  expect(page.body).not.toContain('BREAKER_')
   expect(page.body).not.toContain('Would change')
 })
 
@@ -591,6 +679,29 @@ test('a run that another one took the place of keeps its plan to look at, and of
   expect(page.body).toContain('is not stored')
   expect(page.body).toContain('Why it was held')
   expect(page.body).not.toContain('/approve')
+})
+
+test.each([
+  ['superseded', {}, 'Not counted: the plan was over before HR had been read.'],
+  ['rejected', { decided_at: new Date() }, 'Not counted: it was decided before HR had been read.'],
+])('the plan of a run that is %s says truly why no field is counted', async (state, decision, said) => {
+  const id = await addRun({
+    kind: 'changes',
+    state,
+    planned: 1,
+    plan: { reasons: { changed: 1 } },
+    ...decision,
+  })
+  await console.pool.query(
+    `insert into dirsync.planned_work (run_id, operation, entity_key, reason) values ($1, 'update-employee', 'a', 'changed')`,
+    [id],
+  )
+  await console.pool.query(
+    `insert into dirsync.plan_reading (run_id, state, finished_at) values ($1, 'stopped', now())`,
+    [id],
+  )
+  const { body } = await console.browse('viewer', 'GET', `/runs/${id}/plan`)
+  expect(body.match(/Not counted[^<]*/g)).toEqual([said, said])
 })
 
 test('the plan of a run that was never held claims no breaker', async () => {

@@ -72,7 +72,7 @@ describe('a message', () => {
   test('names the person who paused, however deep it says so', () => {
     const paused = message('said.paused_by', { name: 'postgres (cli:root)', words: 'noon' })
     const halted = message('said.halted_because', { what: 'x', meaning: [paused], remedy: '' })
-    expect(inLanguage('en', halted)).toContain('paused by root (shell): noon')
+    expect(inLanguage('en', halted)).toContain('paused (root (shell): noon)')
   })
 
   test('is asked for its keys and values, and changed by them', () => {

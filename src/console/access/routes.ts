@@ -11,6 +11,7 @@ import { createUserLink, latestLink } from '../auth/sign-in-key.ts'
 import { addToken, listTokens, revokeToken, TokenRow, tokenName } from '../auth/tokens.ts'
 import {
   addUser,
+  comparableName,
   disableUser,
   enableUser,
   findUser,
@@ -49,7 +50,7 @@ export const screen: Screen = {
 const PROVIDER = ['CONSOLE_URL', 'OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_ROLES'] as const
 
 const ofAdmins = { tag: 'access', role: 'admin' } as const
-const name = z.object({ name: z.string().max(400) })
+const name = z.object({ name: z.string().max(400).transform(comparableName) })
 const password = z.string().min(1).max(1024).describe('12 to 256 characters')
 
 const expires = z

@@ -306,9 +306,10 @@ export function sessionsShown(
   })
 }
 
-/** @param of one user, or many, who are named */
-function sessionTable(ask: Ask, sessions: readonly SessionRow[], of: 'one' | 'many'): Block {
+/** @param of oneself, of one user, or of many, who are named */
+export function sessionTable(ask: Ask, sessions: readonly SessionRow[], of: 'own' | 'one' | 'many'): Block {
   const { t } = ask
+  const [path, role] = of === 'own' ? (['/account', 'viewer'] as const) : (['/access', 'admin'] as const)
   return tableOf(
     sessions,
     [
@@ -324,9 +325,9 @@ function sessionTable(ask: Ask, sessions: readonly SessionRow[], of: 'one' | 'ma
             ? { soft: t('access.this_session') }
             : {
                 drawn: actionForm(ask, {
-                  to: `/access/sessions/${id}/end`,
+                  to: `${path}/sessions/${id}/end`,
                   label: t('access.end'),
-                  role: 'admin',
+                  role,
                 }),
               },
       },
@@ -334,12 +335,12 @@ function sessionTable(ask: Ask, sessions: readonly SessionRow[], of: 'one' | 'ma
     {
       caption: t('access.sessions'),
       empty: t(of === 'many' ? 'access.no_sessions' : 'access.no_sessions_of'),
-      to: ({ user }) => `/access/users/${encodeURIComponent(user)}`,
+      ...(of !== 'own' && { to: ({ user }: SessionRow) => `/access/users/${encodeURIComponent(user)}` }),
     },
   )
 }
 
-export function sessionColumns(ask: Ask): ShownColumn<SessionRow>[] {
+function sessionColumns(ask: Ask): ShownColumn<SessionRow>[] {
   const { t } = ask
   return [
     { title: t('access.since'), of: ({ created_at }) => ({ since: created_at }) },

@@ -1,8 +1,8 @@
 import { html } from '@remix-run/html-template'
-import { sessionColumns } from '../access/view.ts'
+import { sessionTable } from '../access/view.ts'
 import type { Ask } from '../ask.ts'
 import { LOCAL } from '../auth/users.ts'
-import { type Block, type Shown, tableOf, term } from '../shown.ts'
+import { type Block, type Shown, term } from '../shown.ts'
 import { preferenceForm } from '../ui/layout.ts'
 import { actionForm, type Field } from '../ui/parts.ts'
 import type { AccountResult } from './query.ts'
@@ -68,31 +68,12 @@ function passwordSection(ask: Ask, { name, source }: AccountResult): Block {
   }
 }
 
-function sessionSection(ask: Ask, { sessions, session }: AccountResult): Block {
+function sessionSection(ask: Ask, { sessions }: AccountResult): Block {
   const { t } = ask
   return {
     section: t('access.sessions'),
     blocks: [
-      tableOf(
-        sessions,
-        [
-          ...sessionColumns(ask),
-          {
-            title: t('access.actions'),
-            of: ({ id }) =>
-              id === session
-                ? { soft: t('access.this_session') }
-                : {
-                    drawn: actionForm(ask, {
-                      to: `/account/sessions/${id}/end`,
-                      label: t('access.end'),
-                      role: 'viewer',
-                    }),
-                  },
-          },
-        ],
-        { caption: t('access.sessions') },
-      ),
+      sessionTable(ask, sessions, 'own'),
       ...(sessions.length > 1
         ? [
             {

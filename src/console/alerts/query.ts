@@ -9,18 +9,6 @@ import type { Services } from '../services.ts'
 
 export const ruleName = z.enum(RULE_NAMES)
 
-/** The answer of `/api/v1/alerts`. */
-export const AlertsResult = AlertsReport
-export type AlertsResult = AlertsReport
-
-/** Reads the current alerts, with the channels and thresholds from this process's settings. */
-export function readConsoleAlerts(
-  { pool, config }: Pick<Services, 'pool' | 'config'>,
-  ask: Ask,
-): Promise<AlertsResult> {
-  return readAlerts(pool, config, { language: ask.language })
-}
-
 /** Filters of the history; they are kept in the page's address. */
 export const HistoryInput = z.object({
   rule: ruleName.optional(),

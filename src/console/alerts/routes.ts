@@ -4,10 +4,18 @@ import type { ChannelSettings } from '../../alerts/channel.ts'
 import { sendTest, TestAnswer } from '../../alerts/courier.ts'
 import { noteTaken } from '../../alerts/outbox.ts'
 import { IS_EVALUATED } from '../../alerts/record.ts'
-import { AlertHistory, alertExists, countUrgent, FIRING_ALERTS } from '../../alerts/report.ts'
+import {
+  AlertHistory,
+  AlertsReport,
+  alertExists,
+  countUrgent,
+  FIRING_ALERTS,
+  readAlerts,
+} from '../../alerts/report.ts'
 import { isZone } from '../../lib/time-text.ts'
 import { readDeployment } from '../../sync/deployment.ts'
 import { message, worded } from '../../texts/message.ts'
+import type { Ask } from '../ask.ts'
 import { action, plainText, read, reason, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
@@ -17,15 +25,7 @@ import { pageOf } from '../ui/shown.ts'
 import { Until, untilOf } from '../until.ts'
 import { rulePath } from './cards.ts'
 import { historyShown } from './history-view.ts'
-import {
-  AlertsResult,
-  HistoryInput,
-  RuleResult,
-  readConsoleAlerts,
-  readConsoleHistory,
-  readRule,
-  ruleName,
-} from './query.ts'
+import { HistoryInput, RuleResult, readConsoleHistory, readRule, ruleName } from './query.ts'
 import { ruleShown } from './rule-view.ts'
 import { alertsShown, testVerdict } from './view.ts'
 
@@ -73,13 +73,14 @@ export const screen: Screen = {
 export function alerts(services: Pick<Services, 'pool' | 'config'>) {
   const { pool, config } = services
   const lastTests = new Map<string, number>()
+  const readNow = ({ language }: Ask) => readAlerts(pool, config, { language })
   return {
     now: read({
       path: '/alerts',
       role: 'viewer',
       summary: 'Current alerts and who was told; channels, rules, mutes and quiet hours',
-      result: AlertsResult,
-      run: ask => readConsoleAlerts(services, ask),
+      result: AlertsReport,
+      run: readNow,
       shown: alertsShown,
     }),
     history: read({
@@ -211,10 +212,7 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
       },
       page: async (ask, test) => {
         // Refreshes of page parts use the page's own address, even when the page answers a form.
-        const page = pageOf(
-          { ...ask, url: '/alerts' },
-          alertsShown(ask, await readConsoleAlerts(services, ask)),
-        )
+        const page = pageOf({ ...ask, url: '/alerts' }, alertsShown(ask, await readNow(ask)))
         return { ...page, body: html`${testVerdict(ask, test)}${page.body}` }
       },
     }),

@@ -1,7 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { ChannelReport } from '../../alerts/channel-report.ts'
 import type { TestAnswer } from '../../alerts/courier.ts'
-import { isUrgent, type QuietHours, type RuleReport } from '../../alerts/report.ts'
+import { type AlertsReport, isUrgent, type QuietHours, type RuleReport } from '../../alerts/report.ts'
 import { actorText } from '../../texts/actor.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -21,10 +21,9 @@ import {
 import { inPath } from '../ui/paths.ts'
 import { drawBlocks } from '../ui/shown.ts'
 import { alertCard, muteForm, notTold, rulePath } from './cards.ts'
-import type { AlertsResult } from './query.ts'
 
 /** Is anything wrong, and is someone told about it? */
-export function alertsShown(ask: Ask, result: AlertsResult): Shown {
+export function alertsShown(ask: Ask, result: AlertsReport): Shown {
   const { t } = ask
   const now = nowShown(ask, result)
   return {
@@ -52,7 +51,7 @@ export function alertsShown(ask: Ask, result: AlertsResult): Shown {
 }
 
 /** What is wrong now. */
-export function nowShown(ask: Ask, result: AlertsResult): Shown {
+export function nowShown(ask: Ask, result: AlertsReport): Shown {
   const { t } = ask
   const { alerts, firing, is_checked, checked_at } = result
   const urgent = alerts.filter(isUrgent)
@@ -77,7 +76,7 @@ export function nowShown(ask: Ask, result: AlertsResult): Shown {
 }
 
 /** What can be done about an alert, as it is typed. */
-function commandsOf({ id, rule, acknowledged_by }: AlertsResult['alerts'][number]): string[] {
+function commandsOf({ id, rule, acknowledged_by }: AlertsReport['alerts'][number]): string[] {
   return [
     ...(acknowledged_by === null ? [`alerts acknowledge ${id} --reason "…"`] : []),
     `alerts mute ${rule} --for 4h --reason "…"`,
@@ -87,7 +86,7 @@ function commandsOf({ id, rule, acknowledged_by }: AlertsResult['alerts'][number
 /**
  * Text for when no alert needs attention: either nothing is wrong, or the remaining alerts are muted or unsubscribed.
  */
-function quietWords({ t }: Ask, others: AlertsResult['alerts']): Words {
+function quietWords({ t }: Ask, others: AlertsReport['alerts']): Words {
   const count = others.filter(({ state }) => state === 'firing').length
   return count === 0
     ? { tone: 'ok', text: t('alerts.all_quiet') }
@@ -102,7 +101,7 @@ export function alertTabs({ t }: Ask, current: 'now' | 'history'): SafeHtml {
 }
 
 /** Warning that alerts are not being evaluated: what is shown is old, and no new alert will be raised. */
-function judgement(ask: Ask, { checked_at, is_checked }: AlertsResult): Block[] {
+function judgement(ask: Ask, { checked_at, is_checked }: AlertsReport): Block[] {
   const { t } = ask
   if (is_checked) return []
   const title =
@@ -116,7 +115,7 @@ function judgement(ask: Ask, { checked_at, is_checked }: AlertsResult): Block[] 
 export const EXAMPLE = `ALERT_CHANNEL_OPS=https://oapi.dingtalk.com/robot/send?access_token=…
 ALERT_CHANNEL_OPS_SECRET=SEC…`
 
-function noChannel({ t }: Ask, { channels }: AlertsResult): Block[] {
+function noChannel({ t }: Ask, { channels }: AlertsReport): Block[] {
   if (channels.length > 0) return []
   return [
     { notice: 'warn', title: t('alerts.no_channel'), todo: t('alerts.no_channel.remedy') },
@@ -147,7 +146,7 @@ const CHANNEL_TONES: Record<ChannelReport['state'], Tone> = {
 }
 
 /** Where alerts go. */
-export function channelsShown(ask: Ask, result: AlertsResult): Shown {
+export function channelsShown(ask: Ask, result: AlertsReport): Shown {
   return {
     title: ask.t('alerts.channels'),
     blocks:
@@ -233,7 +232,7 @@ function channelState(ask: Ask, { state, failing_since, last_answer, waiting }: 
 }
 
 /** Whether an outside monitor would notice that dirsync itself is down. */
-function heartbeat(ask: Ask, { heartbeat: { is_set, run, called_at, answer } }: AlertsResult): Block {
+function heartbeat(ask: Ask, { heartbeat: { is_set, run, called_at, answer } }: AlertsReport): Block {
   const { t } = ask
   if (run === null)
     return { text: { soft: t(is_set ? 'alerts.heartbeat.not_yet' : 'alerts.heartbeat.none') } }
@@ -251,12 +250,12 @@ function heartbeat(ask: Ask, { heartbeat: { is_set, run, called_at, answer } }: 
 // Rules
 
 /** What raises an alert, and what is muted. */
-export function rulesShown(ask: Ask, { rules, is_checked }: AlertsResult): Shown {
+export function rulesShown(ask: Ask, { rules, is_checked }: AlertsReport): Shown {
   return { title: ask.t('alerts.rules'), blocks: [ruleTable(ask, rules, is_checked)] }
 }
 
 /** The rules that fire, are muted or off; the others are folded away below. */
-function rulesByNeed(ask: Ask, { rules, is_checked }: AlertsResult): Block[] {
+function rulesByNeed(ask: Ask, { rules, is_checked }: AlertsReport): Block[] {
   const isQuiet = ({ off, firing, mutes }: RuleReport) => firing === 0 && mutes.length === 0 && !off
   const quiet = rules.filter(isQuiet)
   const others = rules.filter(rule => !isQuiet(rule))
@@ -321,7 +320,7 @@ function ruleState(ask: Ask, { severity, off, firing, mutes }: RuleReport, isChe
 // Quiet hours
 
 /** When only critical alerts are sent. */
-export function quietShown(ask: Ask, { quiet_hours: hours }: Pick<AlertsResult, 'quiet_hours'>): Shown {
+export function quietShown(ask: Ask, { quiet_hours: hours }: Pick<AlertsReport, 'quiet_hours'>): Shown {
   const { t } = ask
   const title = t('alerts.quiet_hours')
   if (!hours) return { title, blocks: [{ text: { soft: t('alerts.quiet_hours.none') } }] }

@@ -5,7 +5,7 @@ import { CheckResult } from '../../doctor/finding.ts'
 import { TimeLeft } from '../../sync/time-left.ts'
 import { ProviderResult, SessionList, TokenList, UserList } from '../access/query.ts'
 import { AccountResult } from '../account/query.ts'
-import { AlertsResult, RuleResult } from '../alerts/query.ts'
+import { RuleResult } from '../alerts/query.ts'
 import { CommandRow } from '../audit/entries.ts'
 import { AuditList } from '../audit/query.ts'
 import { SessionRow } from '../auth/sessions.ts'
@@ -35,7 +35,7 @@ import { PlanResult } from '../plan/query.ts'
 import { DecidedPlan, GivenPart } from '../plan/routes.ts'
 import { PlanDecision, PlanDepartment, PlanItem, PlanMove, PlanOverview } from '../plan/stored.ts'
 import { PlatformResult } from '../platform/query.ts'
-import { TokenState } from '../platform/read.ts'
+import { TokenState } from '../platform/token-state.ts'
 import { ProblemDocument } from '../problem.ts'
 import { ListedRun } from '../runs/list.ts'
 import { RunDetails, RunsResult, StartedRuns, StartPageResult } from '../runs/query.ts'
@@ -132,7 +132,7 @@ const NAMES: Readonly<Record<string, z.ZodType>> = {
   TaxpayerPage: Taxpayers,
   // Alerts, and what there is besides
   Alert,
-  Alerts: AlertsResult,
+  Alerts: AlertsReport,
   AlertPage: AlertHistory,
   EndedAlert: AlertHistory.shape.items.element,
   AlertTold: Alert.shape.told.element,

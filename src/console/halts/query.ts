@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { ALIVE, IS_OUTDATED, missingAmong } from '../../sync/process.ts'
@@ -17,6 +18,14 @@ export const HaltReport = z.object({
   may_probe: z.boolean().describe('false: a person has paused all calls, so that none is made as a probe'),
 })
 export type HaltReport = z.infer<typeof HaltReport>
+
+/** Identifies a pause and what was said last about it, so that an outdated form is noticed. */
+export function pauseVersion(
+  pause: Pick<HaltReport, 'raised_by' | 'message'> & { since: Date | string },
+): string {
+  const seen = JSON.stringify([new Date(pause.since), pause.raised_by, pause.message])
+  return createHash('sha256').update(seen).digest('hex').slice(0, 12)
+}
 
 /** Everything's halt first, then those of enterprises. */
 export async function listHalts(db: Pool): Promise<HaltReport[]> {

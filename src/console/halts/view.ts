@@ -5,7 +5,7 @@ import type { Ask } from '../ask.ts'
 import { type Block, type NoticeBlock, type Shown, tableOf, type Words } from '../shown.ts'
 import { actionForm, figure } from '../ui/parts.ts'
 import { inPath } from '../ui/paths.ts'
-import type { HaltReport, HaltsResult, Process } from './query.ts'
+import { type HaltReport, type HaltsResult, type Process, pauseVersion } from './query.ts'
 
 /** Is anything halted, why, and are all the processes running that do the work? */
 export function haltsShown(ask: Ask, result: HaltsResult): Shown {
@@ -44,12 +44,12 @@ export function haltNotice(ask: Ask, halt: HaltReport): NoticeBlock {
     todo: isPaused ? t('halts.paused.remedy') : remedy,
     facts: [
       [t('halts.since'), { since: halt.since, exact: true }],
-      [t('halts.raised_by'), actorText(ask, halt.raised_by)],
+      [t(isPaused ? 'halts.reason_by' : 'halts.raised_by'), actorText(ask, halt.raised_by)],
       [t('halts.probes'), isPaused ? null : halt.probes],
       [t('halts.next_probe'), isPaused ? t('halts.until_resumed') : nextProbe(ask, halt)],
     ],
     actions: isPaused
-      ? [actionForm(ask, { to: '/resume', label: t('overview.resume'), role: 'operator', tone: 'main' })]
+      ? [resumeForm(ask, halt, 'main')]
       : halt.may_probe
         ? [
             actionForm(ask, {
@@ -61,6 +61,20 @@ export function haltNotice(ask: Ask, halt: HaltReport): NoticeBlock {
           ]
         : [],
   }
+}
+
+export function resumeForm(
+  ask: Ask,
+  pause: Parameters<typeof pauseVersion>[0],
+  tone?: 'main',
+): ReturnType<typeof actionForm> {
+  return actionForm(ask, {
+    to: '/resume',
+    label: ask.t('overview.resume'),
+    role: 'operator',
+    ...(tone && { tone }),
+    fields: [{ name: 'version', type: 'hidden', value: pauseVersion(pause) }],
+  })
 }
 
 /** What is halted, and why. @param category in words */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { decodeCursor, onePage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { ENTRY_STATES, type Entry, type EntryState, isOpen, TOP_UP_STATES } from '../../money/journal.ts'
-import { checksOf, type ReadRefund, refundJournal } from '../../money/refund.ts'
+import { checksOf, type ReadRefund, refundJournal, waitsForPerson } from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { inWords } from '../../texts/message.ts'
@@ -168,7 +168,7 @@ export async function refundDetails(db: Pool, refund: ReadRefund): Promise<Refun
     outlook:
       state !== 'unknown'
         ? null
-        : next_settle_at && !left_to_person_at
+        : next_settle_at && !waitsForPerson(refund)
           ? { next: 'asks', at: next_settle_at }
           : { next: 'person', since: left_to_person_at },
   }

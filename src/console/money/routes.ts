@@ -5,6 +5,7 @@ import { refundJournal } from '../../money/refund.ts'
 import { settleNow } from '../../money/settle.ts'
 import { topUpJournal } from '../../money/top-up.ts'
 import { isPaused } from '../../sync/halts.ts'
+import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { worded } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -175,6 +176,6 @@ function decidedAlready(
       ? t('money.being_sent', { number })
       : row.resolved_by === null || notified !== null
         ? t('money.known', { number, state, when })
-        : t('money.known_by', { number, state, when, who: row.resolved_by })
+        : t('money.known_by', { number, state, when, who: actorText(ask, row.resolved_by) })
   return new Problem('changed', text, { cause })
 }

@@ -1,4 +1,5 @@
 import { capitalised } from '../../lib/text.ts'
+import { waitsForPerson } from '../../money/refund.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import type { Said } from '../../texts/message.ts'
@@ -29,9 +30,8 @@ const TONES: Record<Line['state'], Tone> = {
 }
 
 function stateOf({ t }: Ask, entry: Line): Words {
-  const isForPerson =
-    entry.state === 'unknown' &&
-    (!('outer_refund_no' in entry) || entry.next_settle_at === null || entry.left_to_person_at !== null)
+  // The platform cannot be asked about a top-up.
+  const isForPerson = 'outer_refund_no' in entry ? waitsForPerson(entry) : entry.state === 'unknown'
   const text: Words = [
     term('money_state', entry.state),
     isForPerson ? { soft: [' · ', t('money.for_person')] } : null,
@@ -323,7 +323,10 @@ function said(ask: Ask, entry: Details): Block {
   )
   return {
     facts: [
-      [t('money.resolved_by'), resolved_by && [resolved_by, ' ', settled_at && { at: settled_at }]],
+      [
+        t('money.resolved_by'),
+        resolved_by && [actorText(ask, resolved_by), ' ', settled_at && { at: settled_at }],
+      ],
       [t('common.reason'), resolution],
       [
         t('money.platform_code'),

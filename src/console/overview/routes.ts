@@ -2,6 +2,8 @@ import { html } from '@remix-run/html-template'
 import { z } from 'zod'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, read, reason } from '../endpoint.ts'
+import { listHalts, pauseVersion } from '../halts/query.ts'
+import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { pageOf } from '../ui/shown.ts'
@@ -95,8 +97,16 @@ function overview(services: Services): Endpoint[] {
       tag: 'overview',
       role: 'operator',
       summary: 'Resume calls after a pause',
+      body: z.object({
+        version: z.string().max(100).optional().describe('Of the pause that the caller saw; for forms'),
+      }),
       result: z.object({ resumed: z.boolean().describe('false: they were not paused') }),
-      run: async ask => ({ resumed: await ask.commands.resume() }),
+      async run(ask, { input: { version } }) {
+        const pause = (await listHalts(services.pool)).find(({ category }) => category === 'paused')
+        if (pause && version !== undefined && pauseVersion(pause) !== version)
+          throw new Problem('changed', ask.t('overview.paused_again'))
+        return { resumed: await ask.commands.resume() }
+      },
       // The bar that offers it is on every page.
       next: (ask, { resumed }) => ({
         to: ask.from ?? '/overview',

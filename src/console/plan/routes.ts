@@ -18,20 +18,17 @@ import { planShown } from './view.ts'
 /** Unknown names are refused: a misspelt filter would match more. */
 export const GivenPart = PlanPart.strict()
 
+const expected = z.coerce.number().int().min(0).optional()
+
 /** A part of a plan, as a form or a program names it. */
 const PartBody = z.object({
   filter: z
     .preprocess(given => (typeof given === 'string' ? jsonIn(given) : given), GivenPart)
     .optional()
     .describe('All undecided rows that match'),
-  expected: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .optional()
-    .describe(
-      'With a filter: how many rows match, as `matching` of the plan says. Where others do, none is decided',
-    ),
+  expected: expected.describe(
+    'With a filter: how many rows match, as `matching` of the plan says. Where others do, none is decided',
+  ),
   keys: oneOrMore(z.string().max(250))
     .optional()
     .describe('Without a filter: these, as user id or department code, or enterprise/user id'),
@@ -41,6 +38,13 @@ const part = z.object({
   run: z.int().describe('The held run'),
   part: z.int().describe('The run that sends the part'),
   planned: z.int().describe('How many rows were decided'),
+})
+
+const WholeBody = z.object({
+  expected: expected.describe(
+    'How many rows are undecided: `undecided` of the plan, or `planned` where that is null. Where there are others, none is decided',
+  ),
+  reason,
 })
 
 /** A decision about all that is undecided of a plan. */
@@ -88,7 +92,7 @@ function planAddress(run: number, input: z.output<typeof PlanQuery>): string {
 
 /** The stored plan of a held run: view it, then approve or reject it, or a part of it. */
 export function plan(services: PlanServices & Pick<Services, 'config'>) {
-  const { pool, hr, config } = services
+  const { pool, hr } = services
   const decidedAll = async (run: number, made: ReturnType<Commands['approve']>) => {
     const { planned, isRest: rest } = await decided(pool, run, made)
     return { run, planned, rest }
@@ -109,7 +113,7 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       query: PlanQuery,
       result: PlanResult,
       run: ({ marks }, { params, input }) => readPlan(pool, hr, params.id, input, marks),
-      shown: (ask, result, { input }) => planShown(ask, result, input, config),
+      shown: (ask, result, { input }) => planShown(ask, result, input),
     }),
     csv: download({
       path: '/runs/:id/plan.csv',
@@ -147,7 +151,7 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       run: ({ marks }, { params, input }) => askedPlan(services, params.id, input, marks),
       page(ask, result, { params, input }) {
         // It shows one moment, so nothing on it follows what happens; the next page of the list is the plan's.
-        const { topics: _, ...shown } = planShown(ask, result, input, config)
+        const { topics: _, ...shown } = planShown(ask, result, input)
         return pageOf({ ...ask, url: planAddress(params.id, input) }, shown)
       },
     }),
@@ -207,11 +211,11 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       role: 'operator',
       summary: 'Send the stored plan of a held run exactly as it is, without later changes in HR',
       params: RunParams,
-      body: z.object({ reason: reason.optional() }),
+      body: WholeBody.partial(),
       result: DecidedPlan,
       starts: ({ run }) => `/runs/${run}`,
       run: (ask, { params, input }) =>
-        decidedAll(params.id, ask.commands.approve(params.id, input.reason ?? null)),
+        decidedAll(params.id, ask.commands.approve(params.id, input.reason ?? null, input.expected)),
       next: (_ask, done) => afterAll(done, 'approved'),
     }),
     reject: action({
@@ -219,9 +223,10 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       role: 'operator',
       summary: 'Discard the stored plan of a held run; none of it is sent',
       params: RunParams,
-      body: z.object({ reason }),
+      body: WholeBody,
       result: DecidedPlan,
-      run: (ask, { params, input }) => decidedAll(params.id, ask.commands.reject(params.id, input.reason)),
+      run: (ask, { params, input }) =>
+        decidedAll(params.id, ask.commands.reject(params.id, input.reason, input.expected)),
       next: (_ask, done) => afterAll(done, 'rejected'),
     }),
   }

@@ -1,5 +1,4 @@
 import type { SafeHtml } from '@remix-run/html-template'
-import type { Config } from '../../config.ts'
 import { qualified } from '../../directory/employee.ts'
 import { DEPARTMENTS_KEPT, PlanFilter, READ_AFTER_DECISION_MS, READ_STATES } from '../../sync/stored-plan.ts'
 import { inLanguage, runMessage } from '../../texts/failures.ts'
@@ -13,15 +12,6 @@ import { heldBackShown } from './held-back.ts'
 import { DEPARTMENTS_SHOWN, type PlanResult } from './query.ts'
 import type { PlanDecision } from './stored.ts'
 
-type Breakers = Pick<
-  Config,
-  | 'BREAKER_EMPLOYEES'
-  | 'BREAKER_EMPLOYEES_PERCENT'
-  | 'BREAKER_LEAVERS_PERCENT'
-  | 'BREAKER_DEPARTMENTS'
-  | 'BREAKER_DEPARTMENTS_PERCENT'
->
-
 /**
  * What would be sent, to whom and why it needs a decision: everything that an operator should see before deciding.
  */
@@ -29,7 +19,6 @@ export function planShown(
   ask: Ask,
   plan: PlanResult,
   input: PlanFilter & { cursor?: string | undefined; limit?: number },
-  breakers: Breakers,
 ): Shown {
   const filter = PlanFilter.parse(input)
   const { t } = ask
@@ -49,7 +38,7 @@ export function planShown(
       {
         columns: [
           ...(wasHeld(plan) && plan.part_of === null
-            ? [[{ section: t('plan.why', { fate: fateOf(plan) }), blocks: [why(ask, plan, breakers)] }]]
+            ? [[{ section: t('plan.why', { fate: fateOf(plan) }), blocks: [why(ask, plan)] }]]
             : []),
           [{ section: t('plan.by_reason'), blocks: [byReason(ask, plan), ...gone(ask, plan)] }],
         ],
@@ -104,22 +93,28 @@ function changing({ reasons }: PlanResult): number {
   return sumOf(reasons) - (reasons.asked ?? 0)
 }
 
+/** How many rows of a held plan a decision about all of it is about. */
+function undecidedOf({ undecided, planned }: PlanResult): number {
+  return undecided ?? planned ?? 0
+}
+
 function decisions(ask: Ask, plan: PlanResult): SafeHtml[] {
   const { t } = ask
+  const seen = { name: 'expected', type: 'hidden', value: undecidedOf(plan) } as const
   return [
     actionForm(ask, {
       to: `/runs/${plan.run}/approve`,
       label: t(plan.undecided === null ? 'plan.approve' : 'plan.approve_rest'),
       role: 'operator',
       tone: 'main',
-      fields: [reasonField(t, false, 'plan.approve_hint')],
+      fields: [reasonField(t, false, 'plan.approve_hint'), seen],
     }),
     actionForm(ask, {
       to: `/runs/${plan.run}/reject`,
       label: t(plan.undecided === null ? 'plan.reject' : 'plan.reject_rest'),
       role: 'operator',
       tone: 'danger',
-      fields: [reasonField(t, true, 'plan.reject_hint')],
+      fields: [reasonField(t, true, 'plan.reject_hint'), seen],
     }),
   ]
 }
@@ -233,58 +228,23 @@ function partWords({ t }: Ask, kind: string, { filter }: Pick<PlanDecision, 'fil
   return named.length === 0 ? t('plan.all_open') : joined(named, t('common.comma'))
 }
 
-/** Which breaker tripped, by how much, and the lines that set it. */
-function why(ask: Ask, plan: PlanResult, breakers: Breakers): Block {
+/** How much a decision is about. The run's message has the limit by which it was held. */
+function why(ask: Ask, plan: PlanResult): Block {
   const { t } = ask
-  const isDepartments = plan.kind === 'departments'
-  const count = changing(plan)
   const total = plan.total ?? 0
-  const least = isDepartments ? breakers.BREAKER_DEPARTMENTS : breakers.BREAKER_EMPLOYEES
-  const most = isDepartments ? breakers.BREAKER_DEPARTMENTS_PERCENT : breakers.BREAKER_EMPLOYEES_PERCENT
-  const limit = Math.max(least, Math.floor((total * most) / 100))
   const { leavers } = plan
-  const settings: readonly (keyof Breakers)[] = leavers
-    ? ['BREAKER_LEAVERS_PERCENT']
-    : isDepartments
-      ? ['BREAKER_DEPARTMENTS', 'BREAKER_DEPARTMENTS_PERCENT']
-      : ['BREAKER_EMPLOYEES', 'BREAKER_EMPLOYEES_PERCENT']
-  const share = (n: number, of: number) => (of === 0 ? 0 : n / of)
-  const shareText = (part: number) => percent(ask, part)
-  const breaker: [string, Words][] = leavers
-    ? [
-        [
-          t('plan.have_left'),
-          {
-            share: share(leavers.left, leavers.of),
-            text: [
-              leavers.left,
-              ' ',
-              t('plan.of_employees', {
-                total: leavers.of,
-                share: shareText(share(leavers.left, leavers.of)),
-              }),
-            ],
-          },
-        ],
-        [
-          t('plan.limit'),
-          t('plan.share_of_all', { share: shareText(breakers.BREAKER_LEAVERS_PERCENT / 100) }),
-        ],
-      ]
-    : [
-        [
-          t('plan.would_change', { fate: plan.undecided === null ? fateOf(plan) : 'parts' }),
-          {
-            share: share(count, total),
-            text: [count, ' ', t('plan.of', { total, share: shareText(share(count, total)) })],
-          },
-        ],
-        [t('plan.limit'), t('plan.limit_is', { limit, least, share: shareText(most / 100) })],
-      ]
+  const share = (n: number, of: number, text: 'plan.of' | 'plan.of_employees'): Words => {
+    const part = of === 0 ? 0 : n / of
+    return { share: part, text: [n, ' ', t(text, { total: of, share: percent(ask, part) })] }
+  }
   return {
     facts: [
-      ...breaker,
-      [t('plan.limit_set_by'), settings.map(name => [{ code: `${name}=${breakers[name]}` }, ' '])],
+      leavers
+        ? [t('plan.have_left'), share(leavers.left, leavers.of, 'plan.of_employees')]
+        : [
+            t('plan.would_change', { fate: plan.undecided === null ? fateOf(plan) : 'parts' }),
+            share(changing(plan), total, 'plan.of'),
+          ],
       [t('plan.undecided'), plan.open && plan.undecided],
       [
         t('plan.since', { fate: fateOf(plan) }),
@@ -343,7 +303,8 @@ function notCounted(ask: Ask, plan: PlanResult): Block {
   const { figures } = plan
   if (isRead(ask, plan) && figures?.state === 'failed')
     return { text: [inLanguage(ask.language, figures.message ?? []), ' ', t('plan.hr_again')] }
-  return { text: isCounting(ask, plan) ? counting(ask, plan) : t('plan.not_counted') }
+  if (isCounting(ask, plan)) return { text: counting(ask, plan) }
+  return { text: t(plan.decided_at ? 'plan.not_counted' : 'plan.not_counted_over') }
 }
 
 function byField(ask: Ask, plan: PlanResult): Block {

@@ -1,8 +1,10 @@
 import { z } from 'zod'
-import type { Pool } from '../../lib/database.ts'
+import { onlyRow, type Pool } from '../../lib/database.ts'
+import { TOKEN_CREATIONS_PER_HOUR } from '../../platform/token.ts'
+import { RECENT_CREATIONS } from '../../platform/token-store.ts'
+import { callsWithin, readPace } from '../../sync/figures.ts'
 import { HaltReport, listHalts } from '../halts/query.ts'
 import { RANGE } from '../range.ts'
-import { readPlatform } from './read.ts'
 
 /** Of the curves on the page. */
 export const PlatformSpan = z.object(RANGE)
@@ -64,8 +66,31 @@ export const PlatformResult = z.object({
 export type PlatformResult = z.infer<typeof PlatformResult>
 
 export async function readPlatformPage(db: Pool): Promise<PlatformResult> {
-  const [{ pause: _, ...platform }, halts] = await Promise.all([readPlatform(db), listHalts(db)])
-  return { ...platform, halts }
+  const [pace, { rows: last_hour }, { rows: tokens }, { rows: creations }, { rows: holdoffs }, halts] =
+    await Promise.all([
+      readPace(db),
+      db.query<Operation>(callsWithin('1 hour')),
+      // After a switch of the account, an older token may be left.
+      db.query<NonNullable<PlatformResult['token']>>(
+        `select created_at, expires_at, created_at + 0.8 * (expires_at - created_at) as renews_at
+         from dirsync.platform_token order by created_at desc limit 1`,
+      ),
+      db.query<{ n: number }>(`select ${RECENT_CREATIONS} as n`),
+      db.query<PlatformResult['holdoffs'][number]>(
+        `select gate, paused_until, pause_reason from dirsync.pacer
+         where gate <> 'platform' and paused_until > now() order by paused_until desc`,
+      ),
+      listHalts(db),
+    ])
+  const { paused_until, pause_reason } = pace
+  return {
+    pace,
+    last_hour,
+    token: tokens[0] ?? null,
+    token_creations: { last_hour: onlyRow(creations).n, permitted: TOKEN_CREATIONS_PER_HOUR },
+    holdoffs: [...(paused_until ? [{ gate: 'platform', paused_until, pause_reason }] : []), ...holdoffs],
+    halts,
+  }
 }
 
 /** Identifies the lower rate that a form was made for, so that an outdated form is noticed. */

@@ -11,7 +11,7 @@ import type { Services } from '../services.ts'
 import { drawBlocks, pageOf } from '../ui/shown.ts'
 import { Until, untilOf } from '../until.ts'
 import { PlatformResult, PlatformSpan, readPlatformPage, versionOf } from './query.ts'
-import { askTokenState, TokenState } from './read.ts'
+import { askTokenState, TokenState } from './token-state.ts'
 import { platformCurves, platformShown, tokenVerdict } from './view.ts'
 
 const DAY_MS = 86_400_000

@@ -29,7 +29,7 @@ import {
   totalsOf,
   versionOf,
 } from './query.ts'
-import type { TokenState } from './read.ts'
+import type { TokenState } from './token-state.ts'
 
 type Pace = PlatformResult['pace']
 

@@ -68,8 +68,7 @@ export const screen: Screen = {
   endpoints: services => Object.values(runs(services)),
 }
 
-export function runs(services: Pick<Services, 'pool' | 'config'>) {
-  const { pool } = services
+export function runs({ pool }: Pick<Services, 'pool'>) {
   const watch = new RunWatch(pool)
   return {
     list: read({
@@ -118,7 +117,7 @@ export function runs(services: Pick<Services, 'pool' | 'config'>) {
       result: RunDetails,
       waits: ({ params, input }, gone) => watch.ended(params.id, (input.wait ?? 0) * 1000, gone),
       run: (_ask, { params }) => readRunDetails(pool, params.id),
-      shown: (ask, result) => runShown(ask, result, services.config),
+      shown: (ask, result) => runShown(ask, result),
     }),
     cancel: action({
       path: '/runs/:id/cancel',

@@ -1,9 +1,9 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import type { Config } from '../../config.ts'
 import { capitalised } from '../../lib/text.ts'
 import { CASE_STATES } from '../../sync/cases.ts'
 import { isUnderWay } from '../../sync/run.ts'
 import { runMessage } from '../../texts/failures.ts'
+import { type MessageKey, messagesIn, says } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { caseKey, itemOf, nameOfKey } from '../cases/parts.ts'
@@ -20,8 +20,6 @@ import { missingProcesses } from './start-view.ts'
 import { MOST_CASES_COUNTED } from './story.ts'
 import { kindName, partsText, runStateWords, tookMs, wasHeld, whoText } from './words.ts'
 
-type GateSettings = Pick<Config, 'GATE_MAX_EMPTIED' | 'GATE_MAX_FEWER_ROWS'>
-
 function runTitle(ask: Ask, { id, kind, hr_source }: Pick<RunDetails, 'id' | 'kind' | 'hr_source'>): string {
   const named = kindName(ask, kind)
   return ask.t('runs.heading', {
@@ -31,7 +29,7 @@ function runTitle(ask: Ask, { id, kind, hr_source }: Pick<RunDetails, 'id' | 'ki
 }
 
 /** One run: its state, its outcome, and a comparison with earlier runs. */
-export function runShown(ask: Ask, run: RunDetails, gate: GateSettings): Shown {
+export function runShown(ask: Ask, run: RunDetails): Shown {
   const { t } = ask
   return {
     ...runEndShown(ask, run),
@@ -47,7 +45,7 @@ export function runShown(ask: Ask, run: RunDetails, gate: GateSettings): Shown {
             {
               section: t('runs.gate'),
               aside: gateAside(ask, run.gate),
-              blocks: [gateTable(ask, run.gate, gate)],
+              blocks: [gateTable(ask, run.gate, run.message)],
             },
           ]
         : []),
@@ -492,38 +490,41 @@ function gateAside({ t }: Ask, { before }: NonNullable<RunDetails['gate']>): Wor
     : t('runs.no_good_run')
 }
 
-/** HR's rows and columns; columns with the largest share of newly empty values first. */
-function gateTable(ask: Ask, gate: NonNullable<RunDetails['gate']>, limits: GateSettings): Block {
+const TOO_FEW_ROWS: readonly MessageKey[] = [
+  'said.no_rows',
+  'said.no_user_ids',
+  'said.fewer_rows',
+  'said.fewer_user_ids',
+]
+
+/** HR's rows and columns; columns with the largest share of newly empty values first. @param stopped why the run was stopped */
+function gateTable(ask: Ask, gate: NonNullable<RunDetails['gate']>, stopped: RunDetails['message']): Block {
   const { t, language } = ask
-  const { before } = gate
-  const usable = gate.rows - gate.keyless
-  const usableBefore = before && before.rows - before.keyless
-  const fewer = usableBefore ? (100 * (usableBefore - usable)) / usableBefore : 0
+  const { before, usable } = gate
+  const emptied = [...messagesIn(stopped ?? [])].find(({ key }) => key === 'said.emptied')?.values?.columns
   const rows: { name: Words; now: Words; usual: Words; change: Words; isBad: boolean }[] = [
     {
       name: t('runs.gate.rows'),
       now: usable,
-      usual: usableBefore,
-      change: usableBefore === null ? null : points(ask, -fewer / 100),
-      isBad: usable === 0 || fewer > limits.GATE_MAX_FEWER_ROWS,
+      usual: before?.usable,
+      change: before && before.usable > 0 ? points(ask, usable / before.usable - 1) : null,
+      isBad: TOO_FEW_ROWS.some(key => says(stopped, key)),
     },
-    ...(gate.keyless > 0
-      ? [
-          {
-            name: t('runs.gate.keyless'),
-            now: gate.keyless,
-            usual: before?.keyless,
-            change: null,
-            isBad: usable === 0,
-          },
-        ]
-      : []),
+    ...(['keyless', 'stray'] as const)
+      .filter(kind => gate[kind] > 0)
+      .map(kind => ({
+        name: t(`runs.gate.${kind}`),
+        now: gate[kind],
+        usual: before?.[kind],
+        change: null,
+        isBad: says(stopped, kind === 'stray' ? 'said.straying' : 'said.no_user_ids'),
+      })),
     ...gate.columns.map(({ column, empty, empty_before }) => ({
       name: [capitalised(textOr(language, `field.${column}`, column)), ' ', { soft: { code: column } }],
       now: percent(ask, empty),
       usual: empty_before === null ? null : percent(ask, empty_before),
       change: empty_before === null ? null : points(ask, empty - empty_before),
-      isBad: empty_before !== null && 100 * (empty - empty_before) > limits.GATE_MAX_EMPTIED,
+      isBad: Array.isArray(emptied) && emptied.includes(column),
     })),
   ]
   return tableOf(
@@ -535,10 +536,7 @@ function gateTable(ask: Ask, gate: NonNullable<RunDetails['gate']>, limits: Gate
       { title: t('runs.difference'), kind: 'number', of: ({ change }) => change },
       {
         title: t('runs.gate.verdict'),
-        of: ({ isBad }) =>
-          isBad
-            ? { tone: 'bad', text: t('runs.gate.suspicious') }
-            : { tone: 'ok', text: t('runs.gate.plausible') },
+        of: ({ isBad }) => (isBad ? { tone: 'bad', text: t('runs.gate.suspicious') } : null),
       },
     ],
     { caption: t('runs.gate'), empty: t('runs.no_good_run') },

@@ -3,6 +3,7 @@ import type { SourceStatistics } from '../../directory/hash.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { FULL_READING } from '../../sync/earlier-runs.ts'
 import { LEFT, PLANNED_UNTIL, type PlanSummary, type RunResult } from '../../sync/run.ts'
+import { usableRows } from '../../sync/safety.ts'
 import { runTimeLeft, type TimeLeft } from '../../sync/time-left.ts'
 import { CommandRow } from '../audit/entries.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
@@ -184,11 +185,22 @@ export async function resultSoFar(
 
 // What the sanity gate measured
 
-/** HR as a run found it, compared with the last good run before. */
-export const GateView = z.object({
+const GateRows = z.object({
   rows: z.int(),
   keyless: z.int().describe('Rows without a user id'),
-  before: z.object({ run: z.int(), at: z.date(), rows: z.int(), keyless: z.int() }).nullable(),
+  stray: z.int().describe('Rows of enterprises that are not those of the HR source'),
+  usable: z.int().describe('The other rows: those that the gate counts'),
+})
+
+function gateRows(source: SourceStatistics): z.infer<typeof GateRows> {
+  const { rows, keyless, stray = 0 } = source
+  return { rows, keyless, stray, usable: usableRows(source) }
+}
+
+/** HR as a run found it, compared with the last good run before. */
+export const GateView = z.object({
+  ...GateRows.shape,
+  before: GateRows.extend({ run: z.int(), at: z.date() }).nullable(),
   columns: z.array(
     z.object({
       column: z.string(),
@@ -222,11 +234,8 @@ export async function readGate(db: Pool, id: number): Promise<GateView | null> {
   }))
   const rise = ({ empty, empty_before }: (typeof columns)[number]) => empty - (empty_before ?? empty)
   return {
-    rows: now.source.rows,
-    keyless: now.source.keyless,
-    before: before
-      ? { run: before.id, at: before.at, rows: before.source.rows, keyless: before.source.keyless }
-      : null,
+    ...gateRows(now.source),
+    before: before ? { run: before.id, at: before.at, ...gateRows(before.source) } : null,
     columns: columns.sort((a, b) => rise(b) - rise(a)),
   }
 }

@@ -376,7 +376,7 @@ function asTyped(ask: Ask, to: string, items: readonly Field[]): readonly Field[
 }
 
 /** Hidden values that another drawing of the same form may have changed. */
-const CHANGING: ReadonlySet<string> = new Set(['zone', 'version'])
+const CHANGING: ReadonlySet<string> = new Set(['zone', 'version', 'expected'])
 
 /** Whether it was this form: others of the page may be sent to the same place, with other hidden values. */
 function isOf({ to: sentTo, values }: Refused, to: string, items: readonly Field[]): boolean {

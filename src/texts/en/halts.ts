@@ -1,7 +1,7 @@
 /** Texts of the screen of halts and processes. */
 export const halts = {
   'halts.title': 'Halts and processes',
-  'halts.none': 'Nothing is halted, and every role has a process.',
+  'halts.none': 'Nothing is halted, and a scheduler and a worker are running.',
   'halts.nobody': 'Nothing is halted.',
   'halts.what': '{scope}: {category}',
   'halts.everything': 'Everything is halted',
@@ -10,6 +10,8 @@ export const halts = {
   'halts.own_enterprise': 'The enterprise without a code is halted',
   'halts.since': 'Since',
   'halts.raised_by': 'Raised by',
+  'halts.began': 'began',
+  'halts.reason_by': 'Reason given by',
   'halts.probes': 'Probes that failed',
   'halts.next_probe': 'Next probe',
   'halts.probe_due': 'due: the next job goes through',

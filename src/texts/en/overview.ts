@@ -60,6 +60,7 @@ export const overview = {
   'overview.resume': 'Resume calls',
   'overview.paused': 'All calls to the platform are paused.',
   'overview.resumed': 'Calls to the platform have been resumed.',
+  'overview.paused_again': 'Calls were paused again since you opened this page.',
   'overview.not_paused': 'Calls were not paused.',
   'overview.history': 'History',
   'overview.last_24h': '24 hours',

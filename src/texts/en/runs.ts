@@ -154,7 +154,7 @@ export const runs = {
   'runs.gate.before': 'Last good run',
   'runs.gate.verdict': 'Result',
   'runs.gate.suspicious': 'suspicious',
-  'runs.gate.plausible': 'plausible',
-  'runs.gate.rows': 'Rows with a user id',
+  'runs.gate.rows': 'Usable rows',
   'runs.gate.keyless': 'Rows without a user id',
+  'runs.gate.stray': 'Rows of other enterprises',
 } as const

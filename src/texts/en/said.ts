@@ -251,7 +251,7 @@ export const saidTexts = {
   'said.file_no_text_of_cell': 'the file {file} lacks the text of cell {cell} of sheet {sheet}',
   'said.file_no_sheet': 'the file {file} has nothing in its first sheet, {sheet}',
   'said.file_too_big': 'the file {file} holds more than 512 MB of shared texts; export it as CSV',
-  'said.paused_by': 'All calls are paused by {name}: {words}',
+  'said.paused_by': 'All calls are paused ({name}: {words})',
   'said.resume_remedy': 'Let them go on with `dirsync resume`.',
   // What stops a run before it writes, and what became of it.
   'said.no_rows': 'HR delivered no rows at all: check the mapping query and the HR database',
@@ -769,7 +769,7 @@ export const saidTexts = {
   'said.part_decided':
     '{count} of these rows are not undecided rows of the plan of run {run}: another person may have been faster',
   'said.part_differs':
-    '{count} rows of the plan of run {run} match by now, not the {expected} that you saw: look at them again before you decide',
+    'The decision would be about {count} rows of the plan of run {run} by now, not the {expected} that you saw: look at them again before you decide',
   'said.older_planner':
     'run {run} is decided in parts, which the version of this process does not know: it plans nothing until then',
   'said.no_run': 'there is no run {run}',

@@ -308,7 +308,7 @@ export const failures = {
   'said.file_no_text_of_cell': '文件 {file} 缺少工作表 {sheet} 单元格 {cell} 的文本',
   'said.file_no_sheet': '文件 {file} 的第一个工作表 {sheet} 是空的',
   'said.file_too_big': '文件 {file} 的共享文本超过 512 MB；请导出为 CSV',
-  'said.paused_by': '全部调用已由 {name} 暂停：{words}',
+  'said.paused_by': '全部调用已暂停（{name}：{words}）',
   'said.resume_remedy': '用 `dirsync resume` 恢复。',
   // What stops a run before it writes, and what became of it.
   'said.no_rows': '人事系统没有返回任何数据：请检查映射查询和人事数据库',
@@ -795,7 +795,7 @@ export const failures = {
   'said.part_is_empty': '同步任务 {run} 的计划中没有符合条件的待审批行',
   'said.part_decided': '其中 {count} 行已不是同步任务 {run} 计划中的待审批行：可能已由他人处理',
   'said.part_differs':
-    '同步任务 {run} 的计划中现在有 {count} 行符合条件，而不是您看到的 {expected} 行：请重新查看后再审批',
+    '现在审批的将是同步任务 {run} 的计划中的 {count} 行，而不是您看到的 {expected} 行：请重新查看后再审批',
   'said.older_planner': '同步任务 {run} 正在分批审批，此进程的版本不支持：在审批结束前它不会生成计划',
   'said.no_run': '没有同步任务 {run}',
   'said.run_is_held': '同步任务 {run} 待审批，尚未开始执行：请改为驳回',

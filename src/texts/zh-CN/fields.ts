@@ -196,6 +196,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'What the sanity gate measured in HR; only for runs that it stopped':
     '源数据检查对人事数据的统计；仅被其拦下的任务有',
   'Rows without a user id': '没有员工 ID 的行数',
+  'Rows of enterprises that are not those of the HR source': '不属于该人事数据源的企业的行数',
+  'The other rows: those that the gate counts': '其余的行：源数据检查所计的行数',
   'Share of empty values, 0 to 1': '空值占比，0 到 1',
   'The same in the last good run': '上次成功的同步任务中的同一数值',
   'Why it is held': '待审批的原因',
@@ -248,6 +250,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '缺少平台的值的原因；与 not_asked 一起出现时，表示调用已暂停',
   'With a filter: how many rows match, as `matching` of the plan says. Where others do, none is decided':
     '有筛选条件时：符合条件的行数，即计划的 `matching`；数量不符时，不审批任何行',
+  'How many rows are undecided: `undecided` of the plan, or `planned` where that is null. Where there are others, none is decided':
+    '尚未审批的行数：计划的 `undecided`，为 null 时即 `planned`；数量不符时，不审批任何行',
   'Without a filter: these, as user id or department code, or enterprise/user id':
     '没有筛选条件时：仅限这些，员工 ID 或部门编码，或“企业编码/员工 ID”',
   'The held run': '待审批的任务',
@@ -433,6 +437,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '计入 dirsync 的令牌创建上限；平台允许每小时 60 个',
   'The platform asked for it; `platform`: of all calls': '平台要求的等待；`platform` 表示全部调用',
   'Calls per second, of all processes together': '每秒调用次数，所有进程合计',
+  'Of the pause that the caller saw; for forms': '调用者所见暂停的版本；供表单使用',
   'Of the lower rate that the caller saw; for forms': '调用者所见限速的版本；供表单使用',
   'false: the rate was not lowered': 'false 表示并未限速',
   'null: the platform was not asked, or did not answer': 'null 表示未询问平台，或平台没有响应',

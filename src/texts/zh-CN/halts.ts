@@ -3,7 +3,7 @@ import type { Section } from '../section.ts'
 
 export const halts = {
   'halts.title': '停止与进程',
-  'halts.none': '同步没有停止，各项工作都有进程负责。',
+  'halts.none': '同步没有停止，调度进程和工作进程都在运行。',
   'halts.nobody': '同步没有停止。',
   'halts.what': '{scope}：{category}',
   'halts.everything': '全部已停止',
@@ -12,6 +12,8 @@ export const halts = {
   'halts.own_enterprise': '未设企业编码的企业已停止',
   'halts.since': '开始于',
   'halts.raised_by': '发起者',
+  'halts.began': '始于',
+  'halts.reason_by': '说明人',
   'halts.probes': '失败的探测次数',
   'halts.next_probe': '下次探测',
   'halts.probe_due': '已到时间：将放行下一项数据',

@@ -57,6 +57,7 @@ export const overview = {
   'overview.resume': '恢复调用',
   'overview.paused': '已暂停对平台的全部调用。',
   'overview.resumed': '对平台的调用已恢复。',
+  'overview.paused_again': '您打开页面之后，调用又被暂停了。',
   'overview.not_paused': '调用并未暂停。',
   'overview.history': '历史曲线',
   'overview.last_24h': '24 小时',

@@ -151,7 +151,7 @@ export const runs = {
   'runs.gate.before': '最近正常',
   'runs.gate.verdict': '判断',
   'runs.gate.suspicious': '可疑',
-  'runs.gate.plausible': '正常',
-  'runs.gate.rows': '有员工 ID 的行',
+  'runs.gate.rows': '可用的行',
   'runs.gate.keyless': '没有员工 ID 的行',
+  'runs.gate.stray': '其他企业的行',
 } as const satisfies Section<typeof English>
