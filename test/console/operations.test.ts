@@ -147,6 +147,26 @@ describe('schedules and halts', () => {
     await console.pool.query('delete from dirsync.job_schedule; delete from dirsync.process')
   })
 
+  test.each([
+    ['off', 'interval_seconds = null', false],
+    ['paused', `paused_at = now(), paused_by = 'cli:anna'`, false],
+    ['in force', 'interval_seconds = 60', true],
+  ])(
+    'a failed tick of a job that is %s is tried again by the next one only where there is one',
+    async (_, set, is) => {
+      await console.pool.query(`
+      insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds)
+        values ('prune', '* * * * *', now() + interval '1 minute', 60);
+      insert into dirsync.job_tick (job, due_at, claimed_by, finished_at, error)
+        values ('prune', now(), gen_random_uuid(), now(), 'it broke');
+      update dirsync.job_schedule set ${set}`)
+      const { body } = await console.browse('viewer', 'GET', '/schedules')
+      expect(body).toContain('it broke')
+      expect(body.includes('tries again by itself')).toBe(is)
+      await console.pool.query('delete from dirsync.job_tick; delete from dirsync.job_schedule')
+    },
+  )
+
   test('while changes are paused, what HR tells by itself is planned all the same, and the page says so', async () => {
     await console.pool.query(
       `insert into dirsync.job_schedule (job, expression, next_due_at) values ('sync-changes', '* * * * *', now())`,

@@ -12,7 +12,10 @@ import type { Schedule, SchedulesResult, Tick } from './query.ts'
 /** Does everything run on time? Jobs that are late, failed or paused come first. */
 export function schedulesShown(ask: Ask, { items: schedules, scheduler_alive }: SchedulesResult): Shown {
   const { t } = ask
-  const failing = schedules.filter(({ ticks }) => ticks.find(({ finished_at }) => finished_at)?.error)
+  const failing = schedules.filter(
+    ({ off, paused_at, ticks }) =>
+      !off && paused_at === null && ticks.find(({ finished_at }) => finished_at)?.error,
+  )
   const paused = schedules.filter(({ paused_at }) => paused_at !== null)
   const late = schedules.filter(({ overdue }) => overdue)
   const names = (jobs: Schedule[]) =>
