@@ -14,7 +14,6 @@ import {
   todoCommands,
 } from '../console/overview/view.ts'
 import { capNotice, operationTable, paceTiles, rateFacts } from '../console/platform/view.ts'
-import { listSchedules } from '../console/schedules/query.ts'
 import { jobTable } from '../console/schedules/view.ts'
 import { type Block, type Shown, tableOf, term } from '../console/shown.ts'
 import { caseStatus } from '../console/ui/states.ts'
@@ -60,16 +59,15 @@ type Status = Awaited<ReturnType<typeof readStatus>>
 /** What the overview shows, and what lies beyond it. */
 async function readStatus(context: CommandContext, { language }: Ask) {
   const { pool } = context
-  const [now, queue, withheld, alerts, schedules, setup] = await Promise.all([
+  const [now, queue, withheld, alerts, setup] = await Promise.all([
     readNow(pool, language),
     queueStatus(context),
     withheldFields(pool),
     firingAlerts(pool),
-    listSchedules(pool),
     readSetup(context, { readOnly: true, env: {} }),
   ])
   const left = await timesLeft(pool, now.pace)
-  return { ...now, left, queue, withheld, alerts, schedules, setup }
+  return { ...now, left, queue, withheld, alerts, setup }
 }
 
 /** For programs. */
