@@ -88,7 +88,7 @@ describe('a list without cases', () => {
   const work = `insert into dirsync.pending (operation, entity_key, run_id, priority) select 'update-employee', 'e1', id, 3 from dirsync.sync_run`
   afterEach(async () => {
     await console.pool.query(
-      'delete from dirsync.pending; delete from dirsync.halt; delete from dirsync.sync_run; delete from dirsync.employee',
+      'delete from dirsync.pending; delete from dirsync.halt; delete from dirsync.sync_run; delete from dirsync.employee; delete from dirsync.hr_source',
     )
   })
 
@@ -133,6 +133,12 @@ describe('a list without cases', () => {
       `insert into dirsync.employee (userid, source_hash) values ('cancelled', gen_random_uuid())`,
       'Changes still wait to be sent.',
       '等待发送',
+    ],
+    [
+      `insert into dirsync.hr_source (name, position, kind, address, enterprise_codes) values ('b', 0, 'mysql', 'h', '{B}');
+       insert into dirsync.employee (enterprise_code, userid, source_hash) values ('A', 'gone', gen_random_uuid())`,
+      'no HR source has the enterprise of some employees',
+      '没有任何人事数据源包含部分员工所属的企业',
     ],
     [
       `insert into dirsync.employee (userid, source_hash, parked_hash, accepted)
