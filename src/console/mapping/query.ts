@@ -107,16 +107,24 @@ export function triedResult(key: EmployeeKey, tried: TriedEmployee): TriedResult
 
 // Dry runs
 
-export const DryRunsQuery = SourceQuery.extend({ ...RANGE, cursor, limit: pageSize })
+export const DryRunsQuery = z.object({
+  source: SourceQuery.shape.source.describe('Only those of this one of several HR sources; absent: all'),
+  ...RANGE,
+  cursor,
+  limit: pageSize,
+})
 export const DryRunsResult = listOf(DryRunLine)
 export type DryRunsResult = z.infer<typeof DryRunsResult>
 
 export async function readDryRuns(
-  { pool }: Services,
+  services: Services,
   ask: Ask,
   query: z.output<typeof DryRunsQuery>,
 ): Promise<DryRunsResult> {
-  return listDryRuns(pool, { after: query.cursor, limit: query.limit, ...rangeOf(ask, query) })
+  return listDryRuns(services.pool, {
+    ...{ after: query.cursor, limit: query.limit, ...rangeOf(ask, query) },
+    source: query.source ? sourceOf(services, query.source).name : undefined,
+  })
 }
 
 export const DryRunParams = z.object({ id: rowNumber })

@@ -113,7 +113,7 @@ function mapping(services: Services): Endpoint[] {
           problem.cause instanceof MappingError && input.mapping !== undefined
             ? problem.cause
             : { reason: problem.said, place: null }
-        const dryRuns = await readDryRuns(services, ask, { limit: 20 })
+        const dryRuns = await readDryRuns(services, ask, { source: input.source, limit: 20 })
         const text = input.mapping ?? (await employeesFile(sourceOf(services, input.source)))?.sql ?? ''
         const given = { text, source: input.source ?? '', sources: namesOf(services) }
         return dryRunsPage(ask, dryRuns, given, { message: reason, place })
