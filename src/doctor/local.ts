@@ -25,6 +25,7 @@ import {
   missingAmong,
   NEEDED_ROLES,
 } from '../sync/process.ts'
+import { haltOf } from '../texts/failures.ts'
 import { message, type Said, saidBy } from '../texts/message.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
 
@@ -158,11 +159,10 @@ export async function examineService(pool: Pool, program: string): Promise<Check
         message('doctor.same_address'),
       ),
     ),
-    ...halts.map(({ scope, message: what, remedy }) => {
-      const reason = [what]
-      return scope === '*'
-        ? failed('halt', message('doctor.everything_halted', { reason }), remedy)
-        : warning('halt', message('doctor.enterprise_halted', { code: scope, reason }), remedy)
+    ...halts.map(({ scope, category, message: reason, remedy }) => {
+      if (category === 'paused') return warning('halt', reason, remedy)
+      const what = message('said.halt', { what: haltOf(scope), reason })
+      return scope === '*' ? failed('halt', what, remedy) : warning('halt', what, remedy)
     }),
   ]
 }

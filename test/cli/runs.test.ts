@@ -268,7 +268,8 @@ describe('cancel, pause and resume', () => {
     expect(findings).toContainEqual(
       expect.objectContaining({
         check: 'halt',
-        what: expect.stringMatching(/: All calls are paused by \w+ \(shell\): maintenance$/),
+        status: 'warning',
+        what: expect.stringMatching(/^All calls are paused by \w+ \(shell\): maintenance$/),
       }),
     )
     const waited = await dirsync('resync', '--employee', 'e0001', '--wait')
