@@ -110,11 +110,6 @@ export const cases = {
   'cases.assign_to_me': 'Assign to me',
   'cases.assign_to': 'Assign to',
   'cases.assign_hint': 'Leave it empty to unassign.',
-  'cases.snooze_for': 'For',
-  'cases.for_1d': '1 day',
-  'cases.for_3d': '3 days',
-  'cases.for_1w': '1 week',
-  'cases.snooze_until': 'or until',
   'cases.snooze_reason': 'Reason (optional)',
   'cases.ignore_hint':
     'The case is closed as accepted until HR changes the row. The reason is recorded in the audit with your name.',
