@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import type { z } from 'zod'
 import { previewRun, type RunPreview } from '../console/employees/preview.ts'
 import { employeePlanShown } from '../console/employees/view.ts'
+import { type HaltReport, listHalts } from '../console/halts/query.ts'
 import { PlanQuery } from '../console/plan/query.ts'
 import { plan as storedPlans } from '../console/plan/routes.ts'
 import { qualified } from '../directory/employee.ts'
@@ -11,6 +12,7 @@ import { ScanSpool, SpoolError } from '../hr/spool.ts'
 import type { PlanSummary } from '../sync/run.ts'
 import { limitsOf } from '../sync/safety.ts'
 import { type PlanFilter, readNextPlan } from '../sync/stored-plan.ts'
+import { haltOf } from '../texts/failures.ts'
 import { message, type Said, saidBy } from '../texts/message.ts'
 import { employeeName, numberOf, periodOf } from './arguments.ts'
 import { type Comparison, compareAll, printComparison } from './compare.ts'
@@ -20,7 +22,16 @@ import { dryRunOf, VERDICT_TEXTS, VERDICTS } from './dry-run.ts'
 import { explained } from './employee.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { named, said, say } from './language.ts'
-import { colours, countsText, print, printJson, printNamedFacts, printText, printTitle } from './output.ts'
+import {
+  colours,
+  countsText,
+  print,
+  printArrow,
+  printJson,
+  printNamedFacts,
+  printText,
+  printTitle,
+} from './output.ts'
 import { createProgress } from './progress.ts'
 import { printScreen } from './shown.ts'
 import { namedSource } from './source.ts'
@@ -66,8 +77,9 @@ export function planCommand(program: Command): void {
       `
 Reads HR. The platform is asked only with --full or --employee, and nothing is
 ever written to it.
-Without the number of a run: exit 0 when the run would go through, 1 when it
-would be held or stopped. Of several HR systems, each has a run of its own.
+Without the number of a run: exit 0 when the run would go through, at once or
+after a halt, 1 when it would be held or stopped. Of several HR systems, each
+has a run of its own.
 Approving a held run sends its plan as it was stored; rows that HR has changed
 since wait for the next plan.
 
@@ -150,11 +162,15 @@ async function planRun(options: PlanOptions): Promise<void> {
   await context.assertAccount()
   const hr = await context.hr()
   const named = namedSource(hr.all, options.source)
+  // A halt because of HR ends as a run reads HR, which is there if there is a plan.
+  const halt = (await listHalts(context.pool)).find(
+    ({ scope, category }) => scope === '*' && category !== 'hr_unavailable',
+  )
   const plans: SourcePlan[] = []
   for (const source of named ? [named] : hr.all) {
     const plan = await planSource(context, source, options)
     plans.push(plan)
-    if (!options.json) printSourcePlan(plan, options, context.program)
+    if (!options.json) printSourcePlan(plan, halt, options, context.program)
   }
   if (options.json) printJson(documentOf(plans, options))
   if (plans.some(({ preview }) => !preview || !passes(preview))) throw new FailedError('')
@@ -223,11 +239,12 @@ function documentOf(plans: readonly SourcePlan[], options: PlanOptions): unknown
 
 function printSourcePlan(
   { source, preview, comparison, error }: SourcePlan,
+  halt: HaltReport | undefined,
   options: PlanOptions,
   program: string,
 ): void {
   if (source !== '') printTitle(say('shell.hr_source', { source }))
-  if (preview) printPlan(kindOf(options), preview, comparison, program, source)
+  if (preview) printPlan(kindOf(options), preview, comparison, halt, program, source)
   else printText(colours.red(said(error ?? [])))
 }
 
@@ -275,6 +292,7 @@ function printPlan(
   kind: string,
   { employees, departments, openids }: RunPreview,
   comparison: Comparison | null,
+  halt: HaltReport | undefined,
   program: string,
   source: string,
 ): void {
@@ -282,7 +300,7 @@ function printPlan(
   const { asked: to_ask, ...differing } = difference.reasons
   const planned = countsText({ ...(to_ask !== undefined && { to_ask }), ...differing }, 'reason')
   const verdict = say(VERDICT_TEXTS[state])
-  const painted = state === 'running' ? colours.green(verdict) : colours.yellow(verdict)
+  const painted = state === 'running' && !halt ? colours.green(verdict) : colours.yellow(verdict)
   print(
     say('shell.plan_verdict', {
       plan: colours.bold(say('shell.plan_of_kind', { kind: named('run_kind', kind) })),
@@ -290,6 +308,7 @@ function printPlan(
     }),
   )
   if (message) printText(said(message))
+  if (halt && state !== 'source_suspect') printWait(halt)
   printNamedFacts([
     [
       'employees',
@@ -315,6 +334,13 @@ function printPlan(
     running: say('shell.to_do_it', { command: resync }),
   }
   print(say('shell.nothing_written') + next[state])
+}
+
+/** That a run would wait, and for what. */
+function printWait({ scope, message: reason, remedy }: HaltReport): void {
+  printText(said(message('said.halt', { what: haltOf(scope), reason })))
+  printArrow(said(remedy))
+  printText(say('shell.plan_waits'))
 }
 
 /** How many were left out by `--max-age`; null without it. */

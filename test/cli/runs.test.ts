@@ -272,6 +272,10 @@ describe('cancel, pause and resume', () => {
         what: expect.stringMatching(/^All calls are paused by \w+ \(shell\): maintenance$/),
       }),
     )
+    const plan = await dirsync('plan')
+    expect(plan.code).toBe(0)
+    expect(plan.stdout).toMatch(/All calls are paused by \w+ \(shell\): maintenance/)
+    expect(plan.stdout).toContain('A run would wait until then.')
     const waited = await dirsync('resync', '--employee', 'e0001', '--wait')
     expect(waited.code).toBe(1)
     expect(waited.stdout.replace(/\s+/g, ' ')).toContain('Let them go on with `dirsync resume`')

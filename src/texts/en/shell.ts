@@ -138,6 +138,7 @@ export const shell = {
   'shell.doctor.warning': 'warn',
   'shell.doctor.failed': 'FAIL',
   'shell.nobody': 'no scheduler and no worker is running: start them with {command}',
+  'shell.plan_waits': 'A run would wait until then.',
   'shell.nobody_is': 'no {role} is running: start one with {command}',
   'shell.request_waits': 'warning: {reason}. Your request waits until then.',
   'shell.plan_verdict': '{plan}: {verdict}',
