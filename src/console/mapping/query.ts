@@ -1,11 +1,14 @@
 import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
-import { HrUnavailableError, MappingError, type MappingFile } from '../../hr/source.ts'
-import type { NamedSource } from '../../hr/sources.ts'
+import { MappingError, type MappingFile } from '../../hr/source.ts'
+import type { EmployeeLookup, NamedSource } from '../../hr/sources.ts'
+import type { Pool } from '../../lib/database.ts'
 import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
+import { lookAt } from '../employees/compared.ts'
+import { HR_MS } from '../employees/key.ts'
 import { EmployeeResult } from '../employees/query.ts'
 import { cursor, listOf, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
@@ -13,7 +16,7 @@ import { RANGE, rangeOf } from '../range.ts'
 import { RunsResult } from '../runs/query.ts'
 import type { Services } from '../services.ts'
 import { DryRunEntity, DryRunLine, dryRunPage, listDryRuns, readDryRun } from './dry-runs.ts'
-import { readMappingPage, type TriedEmployee } from './read.ts'
+import { readMappingPage } from './read.ts'
 
 // The mapping in use
 
@@ -50,9 +53,6 @@ export const MappingResult = z.object({
 })
 export type MappingResult = z.infer<typeof MappingResult>
 
-/** How many earlier mappings are listed. */
-const HISTORY = 10
-
 /** @throws Problem if there is no source of that name */
 export function sourceOf({ hr }: Services, name: string | undefined): NamedSource {
   const source = name === undefined || name === '' ? hr.all[0] : hr.named(name)
@@ -64,22 +64,8 @@ export async function readMappingResult(
   services: Services,
   name: string | undefined,
 ): Promise<MappingResult> {
-  const source = sourceOf(services, name)
-  const page = await readMappingPage(services.pool, source)
-  return {
-    source: source.name,
-    sources: namesOf(services),
-    enterprise_codes: source.codes && [...source.codes],
-    employees: page.employees,
-    departments: page.departments,
-    error: page.hrError,
-    since: page.since,
-    columns: page.columns.map(({ isField: _, ...column }) => column),
-    unmanaged: page.unmanaged,
-    rows: page.rows,
-    read_at: page.readAt,
-    history: page.history.slice(0, HISTORY),
-  }
+  const page = await readMappingPage(services.pool, sourceOf(services, name))
+  return { ...page, sources: namesOf(services) }
 }
 
 export function namesOf({ hr }: Services): string[] {
@@ -100,9 +86,17 @@ export const TriedResult = z.object({
 })
 export type TriedResult = z.infer<typeof TriedResult>
 
-export function triedResult(key: EmployeeKey, tried: TriedEmployee): TriedResult {
-  const { hr, hrError, fields, problems } = tried
-  return { enterprise_code: key.enterpriseCode, userid: key.userid, hr, error: hrError, fields, problems }
+/** Reads one employee with the mapping in use, and validates the row as a sync would. */
+export async function tryEmployee(
+  place: { db: Pool; hr: EmployeeLookup },
+  key: EmployeeKey,
+): Promise<TriedResult> {
+  const { hr, hr_error, fields, problems } = await lookAt({ ...place, client: null, hrMs: HR_MS }, key)
+  return {
+    ...{ enterprise_code: key.enterpriseCode, userid: key.userid, hr, error: hr_error },
+    fields: fields.map(({ field, hr: value, note }) => ({ field, value, problem: note })),
+    problems,
+  }
 }
 
 // Dry runs
@@ -214,7 +208,7 @@ export async function employeesFile(source: NamedSource | null | undefined): Pro
   try {
     return source ? (await source.hr.mappingFiles()).employees : null
   } catch (error) {
-    if (error instanceof MappingError || error instanceof HrUnavailableError) return null
+    if (error instanceof MappingError) return null
     throw error
   }
 }

@@ -1,60 +1,25 @@
-import { type RowProblem, toDesired } from '../../directory/desired.ts'
-import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeKey, keyText } from '../../directory/employee.ts'
-import { hideValue, maskValue } from '../../directory/masking.ts'
-import { isOfHr, type MappingFile } from '../../hr/source.ts'
-import type { EmployeeLookup, NamedSource } from '../../hr/sources.ts'
+import { EMPLOYEE_FIELDS } from '../../directory/employee.ts'
+import { isOfHr } from '../../hr/source.ts'
+import type { NamedSource } from '../../hr/sources.ts'
 import type { Pool } from '../../lib/database.ts'
 import { within } from '../../lib/waiting.ts'
 import { UNRESOLVED } from '../../sync/cases.ts'
 import { HAS_MAPPING } from '../../sync/claim.ts'
 import { lastFullReading } from '../../sync/earlier-runs.ts'
-import { present } from '../../sync/employee.ts'
-import { type Message, type Said, saidBy } from '../../texts/message.ts'
+import { type Said, saidBy } from '../../texts/message.ts'
 import { HR_MS, hrLate } from '../employees/key.ts'
+import type { MappingResult } from './query.ts'
 
-/** One column of the mapping of employees. */
-export interface MappedColumnRow {
-  /** The mapped name: a field, or enterprise_code, userid, active, updated_at. */
-  name: string
-  /** Its name in the SELECT. */
-  source: string
-  /** Its type on HR's server. */
-  type: string
-  isField: boolean
-  /** Share of empty values in the last good run that read every row, 0 to 1; null if unknown. */
-  empty: number | null
-  /** Open cases of rows that break a rule in this column. */
-  broken: number
-}
+/** How many earlier mappings are listed. */
+const HISTORY = 10
 
-/** The mapping as its page shows it. */
-export interface MappingPage {
-  /** Null if the files cannot be read. */
-  employees: MappingFile | null
-  departments: MappingFile | null
-  /** Why HR or a file cannot be read, or what is wrong with the mapping. */
-  hrError: Said | null
-  fingerprint: string | null
-  /** When a plan that passed first used this mapping without interruption; null if none has yet. */
-  since: Date | null
-  columns: MappedColumnRow[]
-  /** Fields that are not mapped: they are never touched on the platform. */
-  unmanaged: EmployeeField[]
-  /** Number of rows in the last good run that read all of them, and when that was. */
-  rows: number | null
-  readAt: Date | null
-  /** Mappings that plans were made with, the latest first. */
-  history: MappingUse[]
-}
-
-export interface MappingUse {
-  fingerprint: string
-  first: Date
-  last: Date
-}
+type MappingUse = MappingResult['history'][number]
 
 /** The mapping of employees with figures for each column. If HR does not answer, the result says so. */
-export async function readMappingPage(db: Pool, source: NamedSource): Promise<MappingPage> {
+export async function readMappingPage(
+  db: Pool,
+  source: NamedSource,
+): Promise<Omit<MappingResult, 'sources'>> {
   const { hr, name, codes } = source
   const [texts, described, reading, broken, history] = await Promise.all([
     orError(hr.mappingFiles()),
@@ -73,21 +38,21 @@ export async function readMappingPage(db: Pool, source: NamedSource): Promise<Ma
   const columns = [...(mapping?.columns ?? [])].map(([name, column]) => ({
     name,
     ...column,
-    isField: mapping?.fields.some(field => field === name) ?? false,
     empty: shareOf(name),
     broken: broken.get(name) ?? 0,
   }))
   return {
+    source: name,
+    enterprise_codes: codes && [...codes],
     employees: files?.employees ?? null,
     departments: files?.departments ?? null,
-    hrError: 'error' in described ? described.error : 'error' in texts ? texts.error : null,
-    fingerprint: mapping?.fingerprint ?? null,
+    error: 'error' in described ? described.error : 'error' in texts ? texts.error : null,
     since: mapping ? await usedSince(db, name, mapping.fingerprint, history) : null,
     columns,
     unmanaged: mapping ? EMPLOYEE_FIELDS.filter(field => !mapping.fields.includes(field)) : [],
     rows,
-    readAt: reading?.at ?? null,
-    history,
+    read_at: reading?.at ?? null,
+    history: history.slice(0, HISTORY),
   }
 }
 
@@ -146,42 +111,4 @@ async function usedSince(
     [fingerprint, other?.last ?? null, source],
   )
   return rows[0]?.since ?? null
-}
-
-/** The result of the mapping for one employee; values are masked. */
-export interface TriedEmployee {
-  hr: 'present' | 'left' | 'absent' | 'duplicate' | 'invalid' | 'unknown'
-  /** Why HR cannot be read. */
-  hrError: Said | null
-  fields: { field: string; value: string | null; problem: Message | null }[]
-  problems: RowProblem[]
-}
-
-/** Reads one employee with the mapping in use, and validates the row as a sync would. */
-export async function tryEmployee(db: Pool, hr: EmployeeLookup, key: EmployeeKey): Promise<TriedEmployee> {
-  const nothing = { hrError: null, fields: [], problems: [] }
-  const found = await orError(
-    hr.lookup([key], { expected: missing => present(db, missing), timeoutMs: HR_MS }),
-  )
-  if ('error' in found) return { ...nothing, hr: 'unknown', hrError: found.error }
-  const row = found.get(keyText(key))
-  if (row === undefined || row === 'duplicate')
-    return { ...nothing, hr: row === undefined ? 'absent' : 'duplicate' }
-  const validated = toDesired(row, Object.keys(row))
-  if (validated.ok) {
-    const fields = EMPLOYEE_FIELDS.flatMap(field => {
-      const value = validated.desired.fields[field]
-      return value === undefined ? [] : [{ field, value: maskValue(field, value), problem: null }]
-    })
-    return { ...nothing, hr: validated.desired.active ? 'present' : 'left', fields }
-  }
-  const { problems } = validated
-  const columns = EMPLOYEE_FIELDS.filter(field => field in row)
-  const fields = columns.map(field => {
-    const problem = problems.find(found => found.field === field)?.message ?? null
-    const value = row[field] ?? null
-    // An invalid value may be anything, so it is hidden.
-    return { field, value: problem === null ? maskValue(field, value) : hideValue(value), problem }
-  })
-  return { ...nothing, hr: 'invalid', fields, problems }
 }

@@ -24,9 +24,8 @@ import {
   SourceQuery,
   sourceOf,
   TriedResult,
-  triedResult,
+  tryEmployee,
 } from './query.ts'
-import { tryEmployee } from './read.ts'
 import { mappingBody } from './view.ts'
 
 const mappingText = z
@@ -67,8 +66,8 @@ function mapping(services: Services): Endpoint[] {
       looks: 'try_mapping',
       result: TriedResult,
       async run(_ask, { input }) {
-        const key = await resolveKey(services, input.key)
-        return triedResult(key, await tryEmployee(services.pool, services.hr, key))
+        const { pool: db, hr } = services
+        return tryEmployee({ db, hr }, await resolveKey(services, input.key))
       },
       page: async (ask, tried) => ({
         title: ask.t('mapping.title'),
