@@ -23,10 +23,10 @@ import {
   countRoles,
   differingAddresses,
   missingAmong,
-  NEEDED_ROLES,
+  missingRolesSaid,
 } from '../sync/process.ts'
 import { haltOf } from '../texts/failures.ts'
-import { message, type Said, saidBy } from '../texts/message.ts'
+import { message, saidBy } from '../texts/message.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
 
 /** The schedules of the cron jobs. */
@@ -148,7 +148,7 @@ export async function examineService(pool: Pool, program: string): Promise<Check
   const alive = Object.entries(countRoles(processes)).map(([role, count]) => `${count} ${role}`)
   return [
     missing.length > 0
-      ? warning('processes', nobodyAlive(missing, program))
+      ? warning('processes', missingRolesSaid(missing, program))
       : ok('processes', message('doctor.running', { processes: alive })),
     ...addresses.map(({ source, address, processes }) =>
       warning(
@@ -165,13 +165,6 @@ export async function examineService(pool: Pool, program: string): Promise<Check
       return scope === '*' ? failed('halt', what, remedy) : warning('halt', what, remedy)
     }),
   ]
-}
-
-function nobodyAlive(missing: readonly string[], program: string): Said {
-  const command = `${program} start`
-  return missing.length === NEEDED_ROLES.length
-    ? message('doctor.nobody', { command })
-    : message('doctor.nobody_is', { role: missing, command: `${command} --roles ${missing.join()}` })
 }
 
 /** How long to wait for the identity provider, in seconds. */

@@ -137,10 +137,8 @@ export const shell = {
   'shell.doctor.ok': 'ok',
   'shell.doctor.warning': 'warn',
   'shell.doctor.failed': 'FAIL',
-  'shell.nobody': 'no scheduler and no worker is running: start them with {command}',
-  'shell.plan_waits': 'A run would wait until then.',
-  'shell.nobody_is': 'no {role} is running: start one with {command}',
   'shell.request_waits': 'warning: {reason}. Your request waits until then.',
+  'shell.plan_waits': 'A run would wait until then.',
   'shell.plan_verdict': '{plan}: {verdict}',
   'shell.start_embedded':
     'dirsync: no settings found, so everything runs embedded: PostgreSQL, the queue on it, the platform emulator and a sample HR database, with data in .dirsync/',

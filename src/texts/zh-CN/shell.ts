@@ -135,10 +135,8 @@ export const shell = {
   'shell.doctor.ok': '正常',
   'shell.doctor.warning': '注意',
   'shell.doctor.failed': '失败',
-  'shell.nobody': '没有运行中的调度进程和工作进程：用 {command} 启动',
-  'shell.plan_waits': '在此之前，同步任务会一直等待。',
-  'shell.nobody_is': '没有运行中的{role}：用 {command} 启动',
   'shell.request_waits': '注意：{reason}。在此之前您的请求会等待。',
+  'shell.plan_waits': '在此之前，同步任务会一直等待。',
   'shell.plan_verdict': '{plan}：{verdict}',
   'shell.start_embedded':
     'dirsync：未找到设置，全部内嵌运行：PostgreSQL、其上的队列、平台模拟器和示例人事数据库，数据在 .dirsync/',
