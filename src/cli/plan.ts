@@ -5,6 +5,7 @@ import { employeePlanShown } from '../console/employees/view.ts'
 import { type HaltReport, listHalts } from '../console/halts/query.ts'
 import { PlanQuery } from '../console/plan/query.ts'
 import { plan as storedPlans } from '../console/plan/routes.ts'
+import { sumOf } from '../console/runs/list.ts'
 import { qualified } from '../directory/employee.ts'
 import { isOfHr } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
@@ -272,7 +273,7 @@ function document(
     verdict: VERDICTS[state],
     message: message ?? null,
     in_scope: difference.inScope,
-    planned: total(difference.reasons),
+    planned: sumOf(difference.reasons),
     reasons: difference.reasons,
     sample: difference.sample,
     ...(employees.plan?.skipped !== undefined && { skipped: employees.plan.skipped }),
@@ -364,8 +365,4 @@ function departmentsLine(departments: RunPreview['departments'], source: string)
 
 function departmentName({ enterpriseCode, deptCode }: { enterpriseCode: string; deptCode: string }): string {
   return qualified(enterpriseCode, deptCode)
-}
-
-function total(counts: Record<string, number>): number {
-  return Object.values(counts).reduce((sum, count) => sum + count, 0)
 }
