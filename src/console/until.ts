@@ -33,7 +33,7 @@ interface Choice {
   missing: 'common.needs_time' | 'cases.needs_time'
 }
 
-export const WITHIN_A_MONTH = {
+const WITHIN_A_MONTH = {
   periods: ['1h', '4h', 'tomorrow'],
   mostMs: MOST_MS,
   missing: 'common.needs_time',
