@@ -13,45 +13,15 @@ import { EmployeeResult } from '../employees/query.ts'
 import { cursor, listOf, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { RANGE, rangeOf } from '../range.ts'
-import { RunsResult } from '../runs/query.ts'
 import type { Services } from '../services.ts'
 import { DryRunEntity, DryRunLine, dryRunPage, listDryRuns, readDryRun } from './dry-runs.ts'
-import { readMappingPage } from './read.ts'
+import { type MappingResult, readMappingPage } from './read.ts'
 
 // The mapping in use
-
-const File = z.object({ file: z.string(), sql: z.string() })
 
 export const SourceQuery = z.object({
   source: z.string().max(20).optional().describe('Name of one of several HR sources; absent: the first one'),
 })
-
-export const MappingResult = z.object({
-  source: DryRunLine.shape.source,
-  sources: RunsResult.shape.sources,
-  enterprise_codes: z.array(z.string()).nullable().describe('The enterprises of the source; null: all'),
-  employees: File.nullable().describe('null: the file cannot be read, see error'),
-  departments: File.nullable(),
-  error: SaidText.nullable().describe('Why HR or a file cannot be read, or what is wrong with the mapping'),
-  since: z
-    .date()
-    .nullable()
-    .describe('When a plan that passed first used this mapping; null: none has, or see error'),
-  columns: z.array(
-    z.object({
-      name: z.string().describe('A field of employees, or enterprise_code, userid, active, updated_at'),
-      source: z.string().describe('Its name in the SELECT'),
-      type: z.string(),
-      empty: z.number().nullable().describe('Share of empty values in the last good run, 0 to 1'),
-      broken: z.int().describe('Open cases of rows that break a rule in this column'),
-    }),
-  ),
-  unmanaged: z.array(z.string()).describe('Fields that are never touched on the platform'),
-  rows: z.int().nullable().describe('Rows of the last good run that read all of them'),
-  read_at: z.date().nullable(),
-  history: z.array(z.object({ fingerprint: z.string(), first: z.date(), last: z.date() })),
-})
-export type MappingResult = z.infer<typeof MappingResult>
 
 /** @throws Problem if there is no source of that name */
 export function sourceOf({ hr }: Services, name: string | undefined): NamedSource {

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { EMPLOYEE_FIELDS } from '../../directory/employee.ts'
 import { isOfHr } from '../../hr/source.ts'
 import type { NamedSource } from '../../hr/sources.ts'
@@ -6,9 +7,40 @@ import { within } from '../../lib/waiting.ts'
 import { UNRESOLVED } from '../../sync/cases.ts'
 import { HAS_MAPPING } from '../../sync/claim.ts'
 import { lastFullReading } from '../../sync/earlier-runs.ts'
+import { SaidText } from '../../texts/failures.ts'
 import { type Said, saidBy } from '../../texts/message.ts'
 import { HR_MS, hrLate } from '../employees/key.ts'
-import type { MappingResult } from './query.ts'
+import { RunsResult } from '../runs/query.ts'
+import { DryRunLine } from './dry-runs.ts'
+
+const File = z.object({ file: z.string(), sql: z.string() })
+
+export const MappingResult = z.object({
+  source: DryRunLine.shape.source,
+  sources: RunsResult.shape.sources,
+  enterprise_codes: z.array(z.string()).nullable().describe('The enterprises of the source; null: all'),
+  employees: File.nullable().describe('null: the file cannot be read, see error'),
+  departments: File.nullable(),
+  error: SaidText.nullable().describe('Why HR or a file cannot be read, or what is wrong with the mapping'),
+  since: z
+    .date()
+    .nullable()
+    .describe('When a plan that passed first used this mapping; null: none has, or see error'),
+  columns: z.array(
+    z.object({
+      name: z.string().describe('A field of employees, or enterprise_code, userid, active, updated_at'),
+      source: z.string().describe('Its name in the SELECT'),
+      type: z.string(),
+      empty: z.number().nullable().describe('Share of empty values in the last good run, 0 to 1'),
+      broken: z.int().describe('Open cases of rows that break a rule in this column'),
+    }),
+  ),
+  unmanaged: z.array(z.string()).describe('Fields that are never touched on the platform'),
+  rows: z.int().nullable().describe('Rows of the last good run that read all of them'),
+  read_at: z.date().nullable(),
+  history: z.array(z.object({ fingerprint: z.string(), first: z.date(), last: z.date() })),
+})
+export type MappingResult = z.infer<typeof MappingResult>
 
 /** How many earlier mappings are listed. */
 const HISTORY = 10

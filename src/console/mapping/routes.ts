@@ -16,7 +16,6 @@ import {
   DryRunsQuery,
   DryRunsResult,
   employeesFile,
-  MappingResult,
   namesOf,
   readDryRunResult,
   readDryRuns,
@@ -26,6 +25,7 @@ import {
   TriedResult,
   tryEmployee,
 } from './query.ts'
+import { MappingResult } from './read.ts'
 import { mappingBody } from './view.ts'
 
 const mappingText = z
