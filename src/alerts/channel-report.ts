@@ -76,7 +76,7 @@ async function readStored(db: Pool, own: string[]): Promise<StoredChannel[]> {
   const { rows } = await db.query<StoredChannel>(
     `select c.name, c.kind, c.target, c.least, c.language, c.events, c.last_sent_at, c.failing_since, c.last_answer,
             (select count(*)::int from dirsync.alert_message m
-             where m.channel = c.name and m.state = 'waiting') as waiting
+             where split_part(m.channel, '/', 1) = c.name and m.state = 'waiting') as waiting
      from dirsync.alert_channel c
      where c.name = any ($1) or ${IS_IN_SETTINGS}`,
     [own],

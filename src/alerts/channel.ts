@@ -54,20 +54,24 @@ export interface Channel {
  * - `CHANNEL_UNAVAILABLE`: no answer, or one that asks to try later
  * - `CHANNEL_LIMITED`: too many messages; `retryAfterMs` if the server says when to retry
  * - `CHANNEL_REFUSED`: the server refuses it and would again: address, signature, credentials, recipient
+ *
+ * `isOfRecipient`: the answer is about whom the message is for.
  */
 export class ChannelError extends Error {
   readonly code: 'CHANNEL_UNAVAILABLE' | 'CHANNEL_LIMITED' | 'CHANNEL_REFUSED'
   readonly retryAfterMs: number | null
+  readonly isOfRecipient: boolean
 
   constructor(
     code: ChannelError['code'],
     message: string,
-    options?: ErrorOptions & { retryAfterMs?: number },
+    options?: ErrorOptions & { retryAfterMs?: number; isOfRecipient?: boolean },
   ) {
     super(message, options)
     this.name = 'ChannelError'
     this.code = code
     this.retryAfterMs = options?.retryAfterMs ?? null
+    this.isOfRecipient = options?.isOfRecipient ?? false
   }
 }
 

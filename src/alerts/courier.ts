@@ -141,7 +141,10 @@ export class Courier {
       if (!this.#failing.has(name))
         logger.warn({ channel: name, answer: said }, 'a channel of alerts takes no message; trying again')
       this.#failing.add(name)
-      return putOff(pool, taken, said, putOffMs(taken.attempts, error, Math.random()))
+      return putOff(pool, taken, said, {
+        delayMs: putOffMs(taken.attempts, error, Math.random()),
+        isOfChannel: isOfChannel(taken, error),
+      })
     }
     if (this.#failing.delete(name)) logger.info({ channel: name }, 'the channel takes messages again')
     await this.#mark(taken, answer)
@@ -161,6 +164,12 @@ export class Courier {
       await rest(MARK_AGAIN_MS, this.#cutOff.signal)
     }
   }
+}
+
+/** Whether a failure is one of the channel, and not of the one person whom a notice is for. */
+function isOfChannel({ channel }: Taken, error: unknown): boolean {
+  if (!channel.includes('/') || !(error instanceof ChannelError)) return true
+  return error.code === 'CHANNEL_UNAVAILABLE' && !error.isOfRecipient
 }
 
 /**

@@ -187,12 +187,15 @@ export async function noteTaken(db: Pool, channel: string, answer: string): Prom
   await hurry(db, [channel])
 }
 
-/** The channel did not accept the message: it is tried again after `delayMs`. */
+/**
+ * The message was not accepted: it is tried again after `delayMs`.
+ * @param isOfChannel whether the channel is failing
+ */
 export async function putOff(
   db: Pool,
   { id, attempts }: Taken,
   answer: string,
-  delayMs: number,
+  { delayMs, isOfChannel }: { delayMs: number; isOfChannel: boolean },
 ): Promise<void> {
   await db.query(
     `with failed as (
@@ -201,8 +204,8 @@ export async function putOff(
        where id = $1 and attempts = $2 and state = 'waiting' returning channel
      )
      update dirsync.alert_channel c set failing_since = coalesce(failing_since, now()), last_answer = $3
-     from failed where c.name = failed.channel`,
-    [id, attempts, storableText(answer.slice(0, MOST_ANSWER)), delayMs],
+     from failed where $5 and c.name = split_part(failed.channel, '/', 1)`,
+    [id, attempts, storableText(answer.slice(0, MOST_ANSWER)), delayMs, isOfChannel],
   )
 }
 

@@ -8,7 +8,7 @@ import {
   type PageAsked,
   pageByMoment,
 } from '../lib/cursor.ts'
-import { onlyRow, type Pool, placeholders } from '../lib/database.ts'
+import { type Pool, placeholders } from '../lib/database.ts'
 import { SaidText } from '../texts/failures.ts'
 import { type Language, translator } from '../texts/texts.ts'
 import { ChannelReport, readChannels, takersOf } from './channel-report.ts'
@@ -22,7 +22,6 @@ import {
   RULES,
   type RuleName,
   SEVERITIES,
-  type Severity,
   settingOf,
 } from './rule.ts'
 
@@ -440,21 +439,4 @@ function figuresOf(
     settings: [{ name, value: figure }, ...further],
     inhibited_by: [...inhibitedBy],
   }
-}
-
-export interface FiringAlerts {
-  count: number
-  /** Null if none fires. */
-  worst: Severity | null
-}
-
-/** The number of firing alerts, and the worst severity among them. */
-export async function firingAlerts(db: Pool): Promise<FiringAlerts> {
-  const { rows } = await db.query<FiringAlerts>(
-    `select count(*)::int as count,
-            (array['info', 'warning', 'critical'])[max(array_position(array['info', 'warning', 'critical'], severity))]
-              as worst
-     from dirsync.alert where state = 'firing'`,
-  )
-  return onlyRow(rows)
 }

@@ -9,11 +9,11 @@ import { missingMigrations } from '../lib/migrate.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import { type Asker, Commands } from '../sync/commands.ts'
 import { assertAccount } from '../sync/deployment.ts'
-import { aliveProcesses, missingAmong, NEEDED_ROLES, type NeededRole } from '../sync/process.ts'
+import { aliveProcesses, missingAmong, missingRolesSaid, type NeededRole } from '../sync/process.ts'
 import { noticeRestore } from '../sync/restored.ts'
 import { message } from '../texts/message.ts'
 import { FailedError, STOP_SIGNALS } from './failure.ts'
-import { logWords, namedList, say, speak } from './language.ts'
+import { logWords, said, say, speak } from './language.ts'
 import { printAside } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
@@ -177,20 +177,9 @@ export async function missingRoles(pool: Pool): Promise<NeededRole[]> {
   return missingAmong(await aliveProcesses(pool))
 }
 
-/** Says that no running process has these roles, and how to start one. */
-export function missingRolesText(missing: readonly string[], program: string): string {
-  const isAll = missing.length === NEEDED_ROLES.length
-  return isAll
-    ? say('shell.nobody', { command: `${program} start` })
-    : say('shell.nobody_is', {
-        role: namedList('process_role', missing),
-        command: `${program} start --roles ${missing.join()}`,
-      })
-}
-
 /** Warns on standard error if a request has to wait because no running process would carry it out. */
 export async function warnOfMissingRoles({ pool, program }: CommandContext): Promise<void> {
   const missing = await missingRoles(pool)
   if (missing.length > 0)
-    printAside(say('shell.request_waits', { reason: missingRolesText(missing, program) }))
+    printAside(say('shell.request_waits', { reason: said(missingRolesSaid(missing, program)) }))
 }

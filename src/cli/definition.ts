@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Ask } from '../console/ask.ts'
 import { type Input, type Next, wantedBy } from '../console/endpoint.ts'
 import { Marks } from '../console/marks.ts'
-import { Problem, problemOf } from '../console/problem.ts'
+import { Problem } from '../console/problem.ts'
 import type { Shown } from '../console/shown.ts'
 import { ownZone } from '../lib/time-text.ts'
 import { message, saidBySchema } from '../texts/message.ts'
@@ -61,7 +61,7 @@ export async function runEndpoint<Result, Asked>(
     return await endpoint.run(ask, asked)
   } catch (error) {
     if (!(error instanceof Problem)) throw error
-    const { kind, message: words, said, titleKey } = problemOf(error)
+    const { kind, message: words, said, titleKey } = error
     const what = words ? said : ask.t(titleKey)
     const document = { code: kind, message: words || translator('en')(titleKey) }
     throw new (kind === 'invalid' ? UsageError : FailedError)(what, { cause: error, document })

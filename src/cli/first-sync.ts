@@ -1,15 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
+import { type HaltReport, listHalts } from '../console/halts/query.ts'
 import { EMPLOYEE_STATUSES_AFTER_SYNC, type SyncSummary, syncSummary } from '../console/overview/read.ts'
 import type { Pool } from '../lib/database.ts'
-import { type Halt, readHalts } from '../sync/halts.ts'
 import type { Mirror } from '../sync/mirror-kind.ts'
 import { requestDueRetries } from '../sync/retries.ts'
 import { heldRuns, isUnderWay, type RunKind, type RunState, requestRun, unfinishedRun } from '../sync/run.ts'
 import { requestReplan } from '../sync/run-requests.ts'
 import { sourcesFor } from '../sync/sources.ts'
+import { haltedText } from '../texts/failures.ts'
 import { inWords, type Said } from '../texts/message.ts'
-import { named, said, say } from './language.ts'
+import { named, said, say, shellLanguage } from './language.ts'
 import {
   byCount,
   colours,
@@ -35,7 +36,7 @@ interface SyncResult {
   /** Numbers of the runs by kind; `replan` and `retry` are the follow-up runs. */
   runs: Record<string, number[]>
   summary: SyncSummary
-  halts: Halt[]
+  halts: HaltReport[]
   /** Why a run did not finish, or its message, by run number. */
   messages: { run: number; state: RunState; source: string; message: Said; remedy?: Said | undefined }[]
   seconds: number
@@ -112,7 +113,7 @@ export async function firstSync(options: {
   for (const { id: run, state, source, message } of held)
     if (!messages.some(told => told.run === run))
       messages.push({ run, state, source, message: message ?? inWords(state) })
-  const halts = await readHalts(pool)
+  const halts = await listHalts(pool)
   return {
     ok: ok && held.length === 0 && !isHrAway(halts),
     runs,
@@ -209,13 +210,10 @@ function printRest({ departments, openids, platform_calls }: SyncSummary): void 
   for (const [operation, count] of calls) line(named('call', operation), count, '')
 }
 
-function printHalt({ scope, message, remedy, since }: Halt): void {
-  const time = shortTime(since)
-  const title =
-    scope === '*'
-      ? say('shell.everything_halted', { time })
-      : say('shell.enterprise_halted', { code: scope, time })
-  print('', colours.red(title))
+function printHalt({ scope, category, message, remedy, since }: HaltReport): void {
+  const what = haltedText(shellLanguage(), scope)
+  const halt = { what, time: shortTime(since), category: words(named('category', category)) }
+  print('', colours.red(say('shell.halted_since', halt)))
   printText(said(message))
   printArrow(said(remedy))
 }

@@ -2,8 +2,10 @@ import { type Command, Option } from 'commander'
 import type { z } from 'zod'
 import { previewRun, type RunPreview } from '../console/employees/preview.ts'
 import { employeePlanShown } from '../console/employees/view.ts'
+import { type HaltReport, listHalts } from '../console/halts/query.ts'
 import { PlanQuery } from '../console/plan/query.ts'
 import { plan as storedPlans } from '../console/plan/routes.ts'
+import { sumOf } from '../console/runs/list.ts'
 import { qualified } from '../directory/employee.ts'
 import { isOfHr } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
@@ -11,6 +13,7 @@ import { ScanSpool, SpoolError } from '../hr/spool.ts'
 import type { PlanSummary } from '../sync/run.ts'
 import { limitsOf } from '../sync/safety.ts'
 import { type PlanFilter, readNextPlan } from '../sync/stored-plan.ts'
+import { haltOf } from '../texts/failures.ts'
 import { message, type Said, saidBy } from '../texts/message.ts'
 import { employeeName, numberOf, periodOf } from './arguments.ts'
 import { type Comparison, compareAll, printComparison } from './compare.ts'
@@ -20,7 +23,16 @@ import { dryRunOf, VERDICT_TEXTS, VERDICTS } from './dry-run.ts'
 import { explained } from './employee.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { named, said, say } from './language.ts'
-import { colours, countsText, print, printJson, printNamedFacts, printText, printTitle } from './output.ts'
+import {
+  colours,
+  countsText,
+  print,
+  printArrow,
+  printJson,
+  printNamedFacts,
+  printText,
+  printTitle,
+} from './output.ts'
 import { createProgress } from './progress.ts'
 import { printScreen } from './shown.ts'
 import { namedSource } from './source.ts'
@@ -66,8 +78,9 @@ export function planCommand(program: Command): void {
       `
 Reads HR. The platform is asked only with --full or --employee, and nothing is
 ever written to it.
-Without the number of a run: exit 0 when the run would go through, 1 when it
-would be held or stopped. Of several HR systems, each has a run of its own.
+Without the number of a run: exit 0 when the run would go through, at once or
+after a halt, 1 when it would be held or stopped. Of several HR systems, each
+has a run of its own.
 Approving a held run sends its plan as it was stored; rows that HR has changed
 since wait for the next plan.
 
@@ -150,11 +163,15 @@ async function planRun(options: PlanOptions): Promise<void> {
   await context.assertAccount()
   const hr = await context.hr()
   const named = namedSource(hr.all, options.source)
+  // A halt because of HR ends as a run reads HR, which is there if there is a plan.
+  const halt = (await listHalts(context.pool)).find(
+    ({ scope, category }) => scope === '*' && category !== 'hr_unavailable',
+  )
   const plans: SourcePlan[] = []
   for (const source of named ? [named] : hr.all) {
     const plan = await planSource(context, source, options)
     plans.push(plan)
-    if (!options.json) printSourcePlan(plan, options, context.program)
+    if (!options.json) printSourcePlan(plan, halt, options, context.program)
   }
   if (options.json) printJson(documentOf(plans, options))
   if (plans.some(({ preview }) => !preview || !passes(preview))) throw new FailedError('')
@@ -223,11 +240,12 @@ function documentOf(plans: readonly SourcePlan[], options: PlanOptions): unknown
 
 function printSourcePlan(
   { source, preview, comparison, error }: SourcePlan,
+  halt: HaltReport | undefined,
   options: PlanOptions,
   program: string,
 ): void {
   if (source !== '') printTitle(say('shell.hr_source', { source }))
-  if (preview) printPlan(kindOf(options), preview, comparison, program, source)
+  if (preview) printPlan(kindOf(options), preview, comparison, halt, program, source)
   else printText(colours.red(said(error ?? [])))
 }
 
@@ -255,7 +273,7 @@ function document(
     verdict: VERDICTS[state],
     message: message ?? null,
     in_scope: difference.inScope,
-    planned: total(difference.reasons),
+    planned: sumOf(difference.reasons),
     reasons: difference.reasons,
     sample: difference.sample,
     ...(employees.plan?.skipped !== undefined && { skipped: employees.plan.skipped }),
@@ -275,6 +293,7 @@ function printPlan(
   kind: string,
   { employees, departments, openids }: RunPreview,
   comparison: Comparison | null,
+  halt: HaltReport | undefined,
   program: string,
   source: string,
 ): void {
@@ -282,7 +301,7 @@ function printPlan(
   const { asked: to_ask, ...differing } = difference.reasons
   const planned = countsText({ ...(to_ask !== undefined && { to_ask }), ...differing }, 'reason')
   const verdict = say(VERDICT_TEXTS[state])
-  const painted = state === 'running' ? colours.green(verdict) : colours.yellow(verdict)
+  const painted = state === 'running' && !halt ? colours.green(verdict) : colours.yellow(verdict)
   print(
     say('shell.plan_verdict', {
       plan: colours.bold(say('shell.plan_of_kind', { kind: named('run_kind', kind) })),
@@ -290,6 +309,7 @@ function printPlan(
     }),
   )
   if (message) printText(said(message))
+  if (halt && state !== 'source_suspect') printWait(halt)
   printNamedFacts([
     [
       'employees',
@@ -317,6 +337,13 @@ function printPlan(
   print(say('shell.nothing_written') + next[state])
 }
 
+/** That a run would wait, and for what. */
+function printWait({ scope, message: reason, remedy }: HaltReport): void {
+  printText(said(message('said.halt', { what: haltOf(scope), reason })))
+  printArrow(said(remedy))
+  printText(say('shell.plan_waits'))
+}
+
 /** How many were left out by `--max-age`; null without it. */
 function skippedText(plan: PlanSummary | null | undefined): string | null {
   return plan?.skipped === undefined ? null : say('shell.confirmed_recently', { count: plan.skipped })
@@ -338,8 +365,4 @@ function departmentsLine(departments: RunPreview['departments'], source: string)
 
 function departmentName({ enterpriseCode, deptCode }: { enterpriseCode: string; deptCode: string }): string {
   return qualified(enterpriseCode, deptCode)
-}
-
-function total(counts: Record<string, number>): number {
-  return Object.values(counts).reduce((sum, count) => sum + count, 0)
 }

@@ -25,7 +25,7 @@ export interface RunEnd extends RunProgress {
 }
 
 /** Whether a source of HR does not answer. Runs still end, but leave undone what needs that source. */
-export function isHrAway(halts: readonly Halt[]): boolean {
+export function isHrAway(halts: readonly Pick<Halt, 'category'>[]): boolean {
   return halts.some(({ category }) => category === 'hr_unavailable')
 }
 

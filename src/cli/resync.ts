@@ -6,15 +6,10 @@ import { io } from '../lib/io.ts'
 import type { Commands } from '../sync/commands.ts'
 import { readHalts } from '../sync/halts.ts'
 import { MIRRORS } from '../sync/mirror-kind.ts'
+import { missingRolesSaid } from '../sync/process.ts'
 import { message, type Said } from '../texts/message.ts'
 import { employeeNames, periodOf } from './arguments.ts'
-import {
-  type CommandContext,
-  missingRoles,
-  missingRolesText,
-  openContext,
-  warnOfMissingRoles,
-} from './context.ts'
+import { type CommandContext, missingRoles, openContext, warnOfMissingRoles } from './context.ts'
 import { shellAsk } from './definition.ts'
 import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { said, say } from './language.ts'
@@ -157,7 +152,7 @@ async function waitFor(
     // If the database is restarting, it is back in a moment, and the heartbeats with it.
     const missing = await missingRoles(pool).catch(() => [])
     if (missing.length > 0)
-      throw new FailedError(message('said.run_waits', { run, reason: missingRolesText(missing, program) }))
+      throw new FailedError(message('said.run_waits', { run, reason: missingRolesSaid(missing, program) }))
   }
   await check()
   const end = await followRun({

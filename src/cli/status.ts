@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { firingAlerts } from '../alerts/report.ts'
 import type { Ask } from '../console/ask.ts'
 import { haltsResultOf } from '../console/halts/query.ts'
 import { processBlocks } from '../console/halts/view.ts'
@@ -14,7 +13,6 @@ import {
   todoCommands,
 } from '../console/overview/view.ts'
 import { capNotice, operationTable, paceTiles, rateFacts } from '../console/platform/view.ts'
-import { listSchedules } from '../console/schedules/query.ts'
 import { jobTable } from '../console/schedules/view.ts'
 import { type Block, type Shown, tableOf, term } from '../console/shown.ts'
 import { caseStatus } from '../console/ui/states.ts'
@@ -60,21 +58,20 @@ type Status = Awaited<ReturnType<typeof readStatus>>
 /** What the overview shows, and what lies beyond it. */
 async function readStatus(context: CommandContext, { language }: Ask) {
   const { pool } = context
-  const [now, queue, withheld, alerts, schedules, setup] = await Promise.all([
+  const [now, queue, withheld, setup] = await Promise.all([
     readNow(pool, language),
     queueStatus(context),
     withheldFields(pool),
-    firingAlerts(pool),
-    listSchedules(pool),
     readSetup(context, { readOnly: true, env: {} }),
   ])
   const left = await timesLeft(pool, now.pace)
-  return { ...now, left, queue, withheld, alerts, schedules, setup }
+  return { ...now, left, queue, withheld, setup }
 }
 
 /** For programs. */
 function documentOf(deployment: Awaited<ReturnType<typeof readDeployment>>, found: Status) {
   const { employees, outbox, ...rest } = found.overview
+  const { alerts } = found.result
   return {
     deployment: deployment && { id: deployment.id, name: deployment.name },
     processes: found.processes.filter(({ alive }) => alive),
@@ -84,13 +81,13 @@ function documentOf(deployment: Awaited<ReturnType<typeof readDeployment>>, foun
     pace: found.pace,
     time_left: found.left,
     ...rest,
-    jobs: found.schedules.map(({ job, expression, next_due_at, pause_reason }) => ({
-      ...{ job, expression, next_due_at, pause_reason },
+    jobs: found.schedules.map(({ job, expression, off, next_due_at, pause_reason }) => ({
+      ...{ job, expression, off, next_due_at, pause_reason },
     })),
     withheld: found.withheld,
     open_refunds: found.refunds,
     open_topups: found.topUps,
-    alerts: found.alerts,
+    alerts: { count: alerts.length, worst: alerts[0]?.severity ?? null },
   }
 }
 

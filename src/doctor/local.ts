@@ -23,9 +23,10 @@ import {
   countRoles,
   differingAddresses,
   missingAmong,
-  NEEDED_ROLES,
+  missingRolesSaid,
 } from '../sync/process.ts'
-import { message, type Said, saidBy } from '../texts/message.ts'
+import { haltOf } from '../texts/failures.ts'
+import { message, saidBy } from '../texts/message.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
 
 /** The schedules of the cron jobs. */
@@ -147,7 +148,7 @@ export async function examineService(pool: Pool, program: string): Promise<Check
   const alive = Object.entries(countRoles(processes)).map(([role, count]) => `${count} ${role}`)
   return [
     missing.length > 0
-      ? warning('processes', nobodyAlive(missing, program))
+      ? warning('processes', missingRolesSaid(missing, program))
       : ok('processes', message('doctor.running', { processes: alive })),
     ...addresses.map(({ source, address, processes }) =>
       warning(
@@ -158,20 +159,12 @@ export async function examineService(pool: Pool, program: string): Promise<Check
         message('doctor.same_address'),
       ),
     ),
-    ...halts.map(({ scope, message: what, remedy }) => {
-      const reason = [what]
-      return scope === '*'
-        ? failed('halt', message('doctor.everything_halted', { reason }), remedy)
-        : warning('halt', message('doctor.enterprise_halted', { code: scope, reason }), remedy)
+    ...halts.map(({ scope, category, message: reason, remedy }) => {
+      if (category === 'paused') return warning('halt', reason, remedy)
+      const what = message('said.halt', { what: haltOf(scope), reason })
+      return scope === '*' ? failed('halt', what, remedy) : warning('halt', what, remedy)
     }),
   ]
-}
-
-function nobodyAlive(missing: readonly string[], program: string): Said {
-  const command = `${program} start`
-  return missing.length === NEEDED_ROLES.length
-    ? message('doctor.nobody', { command })
-    : message('doctor.nobody_is', { role: missing, command: `${command} --roles ${missing.join()}` })
 }
 
 /** How long to wait for the identity provider, in seconds. */

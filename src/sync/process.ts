@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import type { Owners } from '../hr/sources.ts'
 import { onlyRow, type Pool } from '../lib/database.ts'
 import type { PacerSnapshot } from '../pacing/pacer.ts'
+import { type Message, message } from '../texts/message.ts'
 
 /** The roles of a dirsync process; any number of them at once. */
 export const ROLES = ['scheduler', 'worker', 'console', 'notifications'] as const
@@ -174,4 +175,12 @@ export type NeededRole = (typeof NEEDED_ROLES)[number]
 /** The roles that a run needs and that none of these processes has. */
 export function missingAmong(alive: readonly Pick<ProcessRow, 'roles'>[]): NeededRole[] {
   return NEEDED_ROLES.filter(role => !alive.some(({ roles }) => roles.includes(role)))
+}
+
+/** That no running process has these roles, and how to start one. */
+export function missingRolesSaid(missing: readonly string[], program: string): Message {
+  const command = `${program} start`
+  return missing.length === NEEDED_ROLES.length
+    ? message('said.nobody_runs', { command })
+    : message('said.nobody_is', { role: missing, command: `${command} --roles ${missing.join()}` })
 }

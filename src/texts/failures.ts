@@ -6,6 +6,7 @@ import {
   isSaid,
   type Message,
   type MessageKey,
+  message,
   rendered,
   type Said,
   type Speech,
@@ -34,6 +35,19 @@ export function failureTexts(language: Language, row: FailureRow): FailureTexts 
     message: inLanguage(language, row.message),
     remedy: inLanguage(language, row.remedy),
   }
+}
+
+/** What a halt of a scope is called: `*` is everything, else the code of an enterprise. */
+export function haltOf(scope: string): Message {
+  if (scope === '*') return message('said.everything_halted')
+  return scope === ''
+    ? message('said.own_enterprise_halted')
+    : message('said.enterprise_halted', { code: scope })
+}
+
+/** The same in words. */
+export function haltedText(language: Language, scope: string): string {
+  return inLanguage(language, haltOf(scope))
 }
 
 /** Why a run was held, was found suspicious or failed, in a language; null where it has no message. */

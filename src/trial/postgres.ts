@@ -66,7 +66,7 @@ export async function startEmbeddedPostgres({ dataDir }: { dataDir: string }): P
         if (stopping || (await findServer(place))) return false
         return await withFolderLock(folder, async () => {
           if (await findServer(place)) return false
-          await launchServer(native, place, port, SETTINGS)
+          await launchServer(native, place, port)
           return true
         })
       },
@@ -121,7 +121,7 @@ async function launch(native: string, place: ClusterPlace, folder: string): Prom
   for (let attempt = 1; ; attempt += 1) {
     const port = await freePort(last)
     try {
-      await launchServer(native, place, port, SETTINGS)
+      await launchServer(native, place, port)
       await writeFile(file, String(port))
       return port
     } catch (error) {
@@ -218,18 +218,13 @@ async function findServer(place: ClusterPlace): Promise<number | null> {
 }
 
 /** Starts the server on 127.0.0.1 and waits until it accepts connections. */
-async function launchServer(
-  native: string,
-  place: ClusterPlace,
-  port: number,
-  settings: Record<string, string>,
-): Promise<void> {
+async function launchServer(native: string, place: ClusterPlace, port: number): Promise<void> {
   await assertRoom(place)
   const all = {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     log_checkpoints: 'off',
-    ...settings,
+    ...SETTINGS,
   }
   const options = Object.entries(all).map(([name, value]) => `-c ${name}=${value || "''"}`)
   const recorded = Number.parseInt(await readFile(pidFile(place), 'utf8').catch(() => ''), 10)

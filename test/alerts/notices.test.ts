@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Channel, ChannelSettings } from '../../src/alerts/channel.ts'
+import { readChannels } from '../../src/alerts/channel-report.ts'
 import { openChannel } from '../../src/alerts/channels/index.ts'
 import { Courier } from '../../src/alerts/courier.ts'
 import { noteChannels } from '../../src/alerts/record.ts'
@@ -195,17 +196,39 @@ test('a notice that its channel takes shows that the channel works', async () =>
   ).toBe(0)
 })
 
-test('a mail that one person’s server refuses is no failure of the channel', async () => {
-  await user('li', { mail: 'nobody@example.com' })
+test('a channel whose server takes no notice fails, and its notices wait', async () => {
+  await user('li', { mail: 'li@example.com' })
   await mei().assign(await aCase(), 'li')
   const { open } = await channels()
-  await transaction(store.pool, client => noteChannels(client, open))
-  startCourier(open)
+  const [post] = open
+  if (!post) throw new Error('there is no channel')
+  const away = openChannel({ ...post.settings, url: 'smtp://127.0.0.1:9?tls=off' })
+  onTestFinished(() => away.close())
+  await transaction(store.pool, client => noteChannels(client, [away]))
+  startCourier([away])
   await until(
     async () =>
       (await store.value('select count(*) from dirsync.alert_message where answer is not null')) === 1,
   )
-  expect(
-    await store.value('select count(*) from dirsync.alert_channel where failing_since is not null'),
-  ).toBe(0)
+  expect(await readChannels(store.pool, [])).toMatchObject([
+    { name: 'post', state: 'failing', waiting: 1, last_answer: expect.stringContaining('127.0.0.1') },
+  ])
 })
+
+test.each(['nobody', 'full'])(
+  'a mail that is not taken for %s alone is no failure of the channel',
+  async name => {
+    await user('li', { mail: `${name}@example.com` })
+    await mei().assign(await aCase(), 'li')
+    const { open } = await channels()
+    await transaction(store.pool, client => noteChannels(client, open))
+    startCourier(open)
+    await until(
+      async () =>
+        (await store.value('select count(*) from dirsync.alert_message where answer is not null')) === 1,
+    )
+    expect(
+      await store.value('select count(*) from dirsync.alert_channel where failing_since is not null'),
+    ).toBe(0)
+  },
+)

@@ -281,8 +281,14 @@ describe('dirsync status', () => {
     await plantAlert(deployment.own.pool, 'money_unknown')
     expect((await status()).stdout).toMatch(/Refunds whose outcome is unknown\n(.*\n)*.*dirsync alerts\n/)
     expect((await status({ DIRSYNC_LANG: 'zh-CN' })).stdout).toContain('退款结果未知')
+    await deployment.own.pool.query(
+      `insert into dirsync.job_schedule (job, expression, next_due_at) values ('prune', '* * * * *', now())`,
+    )
     const { stdout } = await dirsync(['status', '--json'], deployment.settings)
-    expect(JSON.parse(stdout).alerts).toEqual({ count: 4, worst: 'critical' })
+    const { alerts, jobs } = JSON.parse(stdout)
+    // One is muted, and one follows from another.
+    expect(alerts).toEqual({ count: 2, worst: 'critical' })
+    expect(jobs).toMatchObject([{ job: 'prune', off: true }])
   })
 
   test('begins with the break that the platform asked for, once, and until when', async () => {

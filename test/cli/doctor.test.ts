@@ -283,8 +283,33 @@ test('a halt is found, with its remedy', async () => {
   )
   const { failed } = await examine({})
   expect(failed).toEqual([
-    { check: 'halt', status: 'failed', what: 'everything is halted: Nothing works.', remedy: 'Mend it.' },
+    { check: 'halt', status: 'failed', what: 'Everything is halted: Nothing works.', remedy: 'Mend it.' },
   ])
+})
+
+test('a pause is a warning, and the enterprise without a code is called so', async () => {
+  const { pool } = deployment.own
+  await pool.query(`select dirsync.pause('maintenance')`)
+  const paused = await examine({})
+  expect(paused.failed).toEqual([])
+  expect(paused.findings).toContainEqual({
+    check: 'halt',
+    status: 'warning',
+    what: expect.stringMatching(/^All calls are paused by .*: maintenance$/),
+    remedy: expect.stringContaining('dirsync resume'),
+  })
+  await pool.query(`
+    delete from dirsync.halt;
+    insert into dirsync.halt (scope, category, message, remedy)
+      select '', 'enterprise_code', words, words from (select '{"key": "said.hr_away"}'::jsonb as words) x`)
+  const { findings } = await examine({})
+  expect(findings).toContainEqual(
+    expect.objectContaining({
+      check: 'halt',
+      what: expect.stringMatching(/^The enterprise without a code is halted: /),
+    }),
+  )
+  await pool.query('delete from dirsync.halt')
 })
 
 test('processes that read HR at different addresses are named, and those that read it at one are not', async () => {

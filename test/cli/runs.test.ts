@@ -268,9 +268,18 @@ describe('cancel, pause and resume', () => {
     expect(findings).toContainEqual(
       expect.objectContaining({
         check: 'halt',
+<<<<<<< HEAD
         what: expect.stringMatching(/: All calls are paused \(\w+ \(shell\): maintenance\)$/),
+=======
+        status: 'warning',
+        what: expect.stringMatching(/^All calls are paused by \w+ \(shell\): maintenance$/),
+>>>>>>> e81ac675b196bcf3663d5fd929ef1a76db8a557a
       }),
     )
+    const plan = await dirsync('plan')
+    expect(plan.code).toBe(0)
+    expect(plan.stdout).toMatch(/All calls are paused by \w+ \(shell\): maintenance/)
+    expect(plan.stdout).toContain('A run would wait until then.')
     const waited = await dirsync('resync', '--employee', 'e0001', '--wait')
     expect(waited.code).toBe(1)
     expect(waited.stdout.replace(/\s+/g, ' ')).toContain('Let them go on with `dirsync resume`')

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { snoozeEnd } from '../../src/console/cases/input.ts'
 import { momentIn } from '../../src/console/moment.ts'
 import { Problem } from '../../src/console/problem.ts'
+import { SNOOZE, untilOf } from '../../src/console/until.ts'
 import { inWords, toStore } from '../../src/texts/message.ts'
 import { translator } from '../../src/texts/texts.ts'
 import { ConsoleUnderTest, plantUser } from './console-under-test.ts'
@@ -88,7 +88,7 @@ describe('a list without cases', () => {
   const work = `insert into dirsync.pending (operation, entity_key, run_id, priority) select 'update-employee', 'e1', id, 3 from dirsync.sync_run`
   afterEach(async () => {
     await console.pool.query(
-      'delete from dirsync.pending; delete from dirsync.halt; delete from dirsync.sync_run; delete from dirsync.employee',
+      'delete from dirsync.pending; delete from dirsync.halt; delete from dirsync.sync_run; delete from dirsync.employee; delete from dirsync.hr_source',
     )
   })
 
@@ -133,6 +133,12 @@ describe('a list without cases', () => {
       `insert into dirsync.employee (userid, source_hash) values ('cancelled', gen_random_uuid())`,
       'Changes still wait to be sent.',
       '等待发送',
+    ],
+    [
+      `insert into dirsync.hr_source (name, position, kind, address, enterprise_codes) values ('b', 0, 'mysql', 'h', '{B}');
+       insert into dirsync.employee (enterprise_code, userid, source_hash) values ('A', 'gone', gen_random_uuid())`,
+      'no HR source has the enterprise of some employees',
+      '没有任何人事数据源包含部分员工所属的企业',
     ],
     [
       `insert into dirsync.employee (userid, source_hash, parked_hash, accepted)
@@ -409,6 +415,24 @@ describe('/api/v1', () => {
     expect(response.json().detail).toBe(detail)
   })
 
+  test('snoozes until a time of the page’s clock, whatever the browser’s has become, a case or many', async () => {
+    const [one, many] = [await plant('e1'), await plant('e2')]
+    const until = { until: '2999-01-01T09:30', zone: 'Asia/Shanghai' }
+    expect((await post(`/api/v1/cases/${one}/snooze`, until)).statusCode).toBe(200)
+    const bulk = await post('/api/v1/bulk', { action: 'snooze', ids: [many], ...until })
+    expect(bulk.statusCode).toBe(201)
+    expect((await post(`/api/v1/bulk/${bulk.json().id}/start`)).statusCode).toBe(202)
+    await console.pool.query('select dirsync.bulk_step(2, 10)')
+    const moment = new Date('2999-01-01T01:30:00Z')
+    expect((await row(one)).snooze_until).toEqual(moment)
+    expect((await row(many)).snooze_until).toEqual(moment)
+    for (const path of [`/cases/${await plant('e3')}`, '/cases'])
+      expect((await console.browse('reviewer', 'GET', path)).body).toMatch(
+        /<input type="hidden" name="zone" value="\w[^"]*">/,
+      )
+    await console.pool.query('truncate dirsync.bulk_action cascade')
+  })
+
   test('wakes a case, and takes back what was done last while that is possible', async () => {
     const id = await plant('e1')
     expect((await post(`/api/v1/cases/${id}/snooze`, { for: '3d' })).statusCode).toBe(200)
@@ -610,8 +634,7 @@ test.each([
 
 describe('until when a case rests', () => {
   const now = new Date('2026-03-07T12:00:00Z')
-  const ask = (zone: string) =>
-    ({ now, zone, t: translator('en') }) as unknown as Parameters<typeof snoozeEnd>[0]
+  const ask = (zone: string) => ({ now, zone, t: translator('en') })
 
   test.each([
     ['Asia/Shanghai', '2026-11-22T09:30', '2026-11-22T01:30:00.000Z'],
@@ -620,13 +643,13 @@ describe('until when a case rests', () => {
     ['America/New_York', '2026-03-08T03:30', '2026-03-08T07:30:00.000Z'],
   ])('is a time of the asker’s clock: in %s %s means %s', (zone, text, moment) => {
     expect(momentIn(zone, text).toISOString()).toBe(moment)
-    expect(snoozeEnd(ask(zone), { until: text, for: '1d' }).toISOString()).toBe(moment)
+    expect(untilOf(ask(zone), { until: text, for: '1d' }, SNOOZE).toISOString()).toBe(moment)
   })
 
   test('is a moment, or a period from now', () => {
     const given = { until: '2026-04-01T00:00:00+08:00' }
-    expect(snoozeEnd(ask('UTC'), given).toISOString()).toBe('2026-03-31T16:00:00.000Z')
-    expect(snoozeEnd(ask('UTC'), { for: '1w' }).toISOString()).toBe('2026-03-14T12:00:00.000Z')
-    expect(() => snoozeEnd(ask('UTC'), {})).toThrow(Problem)
+    expect(untilOf(ask('UTC'), given, SNOOZE).toISOString()).toBe('2026-03-31T16:00:00.000Z')
+    expect(untilOf(ask('UTC'), { for: '1w' }, SNOOZE).toISOString()).toBe('2026-03-14T12:00:00.000Z')
+    expect(() => untilOf(ask('UTC'), {}, SNOOZE)).toThrow(Problem)
   })
 })

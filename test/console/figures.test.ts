@@ -71,12 +71,8 @@ test('“all” on the page of a run leads to all of its cases', async () => {
   expect(await listed(all?.[0] ?? '')).toBe(all?.[1])
 })
 
-test('the cases of a column of the mapping are counted by source, and lead to just those', async () => {
-  await console.pool.query(`
-    create table public.staff (enterprise_code text, userid text, name text);
-    insert into dirsync.dead_letter (enterprise_code, entity, operation, message, remedy, entity_key, category, field)
-      select code, 'employee', 'update-employee', '[]', '[]', 'e' || i, 'invalid_hr_row', 'name'
-      from (values ('', 1), ('E2', 2), ('E2', 3)) of (code, i)`)
+/** Two HR systems with the same staff, each with an enterprise of its own. */
+function northAndSouth(): Record<string, string> {
   const folder = mkdtempSync(join(inject('runFolder'), 'figures-'))
   const { HR_EMPLOYEES_SQL: employees_sql } = hrWith(
     console.url,
@@ -90,8 +86,16 @@ test('the cases of a column of the mapping are counted by source, and lead to ju
   })
   const file = join(folder, 'sources.json')
   writeFileSync(file, JSON.stringify([source('north', ''), source('south', 'E2')]))
-  const settings = { HR_SOURCES: file, HR_DATABASE_URL: '', HR_EMPLOYEES_SQL: '' }
-  await using other = await openApp(console.url, { settings })
+  return { HR_SOURCES: file, HR_DATABASE_URL: '', HR_EMPLOYEES_SQL: '' }
+}
+
+test('the cases of a column of the mapping are counted by source, and lead to just those', async () => {
+  await console.pool.query(`
+    create table public.staff (enterprise_code text, userid text, name text);
+    insert into dirsync.dead_letter (enterprise_code, entity, operation, message, remedy, entity_key, category, field)
+      select code, 'employee', 'update-employee', '[]', '[]', 'e' || i, 'invalid_hr_row', 'name'
+      from (values ('', 1), ('E2', 2), ('E2', 3)) of (code, i)`)
+  await using other = await openApp(console.url, { settings: northAndSouth() })
   const headers = { cookie: await signInAs(other, 'viewer'), accept: 'text/html', 'accept-language': 'en' }
   const figures = async (name: string) => {
     const { body } = await other.app.inject({ url: `/mapping?source=${name}`, headers })
@@ -104,6 +108,21 @@ test('the cases of a column of the mapping are counted by source, and lead to ju
   // No filter has those of the enterprise without a code alone.
   expect(await figures('north')).toEqual([])
   await console.pool.query(`delete from dirsync.dead_letter where category = 'invalid_hr_row'`)
+})
+
+test('the dry runs of one of several HR systems are those of that one', async () => {
+  await console.pool.query(`
+    insert into dirsync.dry_run (mapping, state, finished_at, hr_source)
+      select 'select 1', 'cancelled', now(), unnest(array['north', 'south', 'south'])`)
+  await using other = await openApp(console.url, { settings: northAndSouth() })
+  const headers = { cookie: await signInAs(other, 'viewer') }
+  const ask = (query: string) => other.app.inject({ url: `/api/v1/mapping/dry-runs${query}`, headers })
+  const sources = async (query: string) =>
+    (await ask(query)).json().items.map(({ source }: { source: string }) => source)
+  expect(await sources('?source=south')).toEqual(['south', 'south'])
+  expect(await sources('?source=north')).toEqual(['north'])
+  expect(await sources('')).toEqual(['south', 'south', 'north'])
+  expect((await ask('?source=west')).statusCode).toBe(404)
 })
 
 test('of a plan that is decided in parts, departments that figures have left out are still said to be more', async () => {

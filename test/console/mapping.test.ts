@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { readMappingPage, tryEmployee } from '../../src/console/mapping/read.ts'
+import { tryEmployee } from '../../src/console/mapping/query.ts'
+import { readMappingPage } from '../../src/console/mapping/read.ts'
 import { WHOLE } from '../../src/hr/sources.ts'
 import { PlanUnderTest } from '../sync/plan-under-test.ts'
 import { worded } from '../texts/worded.ts'
@@ -23,19 +24,18 @@ describe('the page of the mapping', () => {
     expect(page).toMatchObject({
       employees: { file: 'employees.sql', sql: MAPPING },
       departments: null,
-      hrError: null,
+      error: null,
       rows: 4,
-      readAt: expect.any(Date),
+      read_at: expect.any(Date),
     })
     expect(page.columns.find(({ name }) => name === 'mobile')).toEqual({
       name: 'mobile',
       source: 'mobile',
       type: 'text',
-      isField: true,
       empty: 0.25,
       broken: 3,
     })
-    expect(page.columns.find(({ name }) => name === 'active')).toMatchObject({ isField: false, empty: null })
+    expect(page.columns.find(({ name }) => name === 'active')).toMatchObject({ empty: null })
     expect(page.unmanaged).toContain('email')
     expect(page.unmanaged).not.toContain('mobile')
   })
@@ -49,7 +49,7 @@ describe('the page of the mapping', () => {
     const page = await readMappingPage(place.store.pool, { ...WHOLE, hr: place.source(MAPPING) })
     expect(page.since).toEqual(rows[2].planned_at)
     expect(page.history).toEqual([
-      { fingerprint: page.fingerprint, first: rows[0].planned_at, last: rows[3].planned_at },
+      { fingerprint: rows[2].mapping, first: rows[0].planned_at, last: rows[3].planned_at },
       { fingerprint: rows[1].mapping, first: rows[1].planned_at, last: rows[1].planned_at },
     ])
     expect(
@@ -65,9 +65,8 @@ describe('the page of the mapping', () => {
     })
     expect(worded(page)).toMatchObject({
       employees: { sql: 'select userid, nonsense from person' },
-      hrError: expect.stringMatching(/nonsense/),
+      error: expect.stringMatching(/nonsense/),
       columns: [],
-      fingerprint: null,
     })
   })
 })
@@ -77,19 +76,19 @@ describe('trying one employee', () => {
     await place.hire(3)
     await place.hr.query(`update person set mobile = 'secret words' where userid = 'e1'`)
     await place.hr.query(`insert into person (userid, name) values ('e2', 'twice')`)
-    const source = place.source(MAPPING)
-    const present = await tryEmployee(place.store.pool, source, key('e0'))
-    expect(present).toMatchObject({ hr: 'present', hrError: null, problems: [] })
+    const at = { db: place.store.pool, hr: place.source(MAPPING) }
+    const present = await tryEmployee(at, key('e0'))
+    expect(present).toMatchObject({ hr: 'present', error: null, problems: [] })
     expect(present.fields).toContainEqual({ field: 'mobile', value: '138****0000', problem: null })
-    const invalid = await tryEmployee(place.store.pool, source, key('e1'))
+    const invalid = await tryEmployee(at, key('e1'))
     expect(invalid).toMatchObject({ hr: 'invalid', problems: [{ field: 'mobile' }] })
     expect(JSON.stringify(invalid)).not.toMatch(/secret/)
-    expect((await tryEmployee(place.store.pool, source, key('e2'))).hr).toBe('duplicate')
-    expect((await tryEmployee(place.store.pool, source, key('nobody'))).hr).toBe('absent')
-    const broken = place.source('select userid, nonsense from person')
-    expect(worded(await tryEmployee(place.store.pool, broken, key('e0')))).toMatchObject({
+    expect((await tryEmployee(at, key('e2'))).hr).toBe('duplicate')
+    expect((await tryEmployee(at, key('nobody'))).hr).toBe('absent')
+    const broken = { ...at, hr: place.source('select userid, nonsense from person') }
+    expect(worded(await tryEmployee(broken, key('e0')))).toMatchObject({
       hr: 'unknown',
-      hrError: expect.stringMatching(/nonsense/),
+      error: expect.stringMatching(/nonsense/),
     })
   })
 })

@@ -147,6 +147,51 @@ describe('schedules and halts', () => {
     await console.pool.query('delete from dirsync.job_schedule; delete from dirsync.process')
   })
 
+  test.each([
+    ['off', 'interval_seconds = null', false],
+    ['paused', `paused_at = now(), paused_by = 'cli:anna'`, false],
+    ['in force', 'interval_seconds = 60', true],
+  ])(
+    'a failed tick of a job that is %s is tried again by the next one only where there is one',
+    async (_, set, is) => {
+      await console.pool.query(`
+      insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds)
+        values ('prune', '* * * * *', now() + interval '1 minute', 60);
+      insert into dirsync.job_tick (job, due_at, claimed_by, finished_at, error)
+        values ('prune', now(), gen_random_uuid(), now(), 'it broke');
+      update dirsync.job_schedule set ${set}`)
+      const { body } = await console.browse('viewer', 'GET', '/schedules')
+      expect(body).toContain('it broke')
+      expect(body.includes('tries again by itself')).toBe(is)
+      await console.pool.query('delete from dirsync.job_tick; delete from dirsync.job_schedule')
+    },
+  )
+
+  test('while a job is paused without which employees stay out of sync, the overview has something to do', async () => {
+    const me = { host: 'h', pid: 1, roles: ['scheduler', 'worker'], version: '1', pacer: null }
+    await heartbeat(console.pool, { ...me, id: crypto.randomUUID() })
+    await console.pool.query(`
+      insert into dirsync.employee (userid, source_hash, acknowledged_hash)
+        select 'e1', h, h from gen_random_uuid() h;
+      insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds)
+        select job, '* * * * *', now() + interval '1 minute', 60 from unnest(array['sync-changes', 'prune']) job`)
+    const overview = async () => (await console.browse('viewer', 'GET', '/overview')).body
+    expect(await overview()).toContain('There is nothing to do.')
+    await console.pool.query(
+      `update dirsync.job_schedule set paused_at = now(), paused_by = 'cli:anna', pause_reason = 'until Monday'`,
+    )
+    const body = await overview()
+    expect(body).not.toContain('There is nothing to do.')
+    expect(body).toMatch(/href="\/schedules\?job=sync-changes"/)
+    expect(body).toContain('until Monday')
+    expect((await console.ask('viewer', 'GET', '/api/v1/overview')).json().stalled_jobs).toMatchObject([
+      { job: 'sync-changes', paused_by: 'cli:anna', pause_reason: 'until Monday' },
+    ])
+    await console.pool.query(
+      'delete from dirsync.job_schedule; delete from dirsync.employee; delete from dirsync.process',
+    )
+  })
+
   test('while changes are paused, what HR tells by itself is planned all the same, and the page says so', async () => {
     await console.pool.query(
       `insert into dirsync.job_schedule (job, expression, next_due_at) values ('sync-changes', '* * * * *', now())`,

@@ -196,7 +196,28 @@ test('the overview asks for money whose outcome a person has to find out, alerts
 })
 
 describe('mirrors', () => {
+  test('are on where the scheduler reads them, whatever MIRRORS of the console says', async () => {
+    await console.pool.query(`
+      insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds)
+        values ('mirror-orders', '15 * * * *', now() + interval '1 hour', 3600),
+               ('mirror-accounts', '30 * * * *', now() - interval '1 day', null)`)
+    const { items } = (await api('GET', '/mirrors', { as: 'viewer' })).json
+    expect(items).toMatchObject([
+      { mirror: 'orders', on: true, next_read_at: expect.any(String) },
+      { mirror: 'accounts', on: false, next_read_at: null },
+      { mirror: 'taxpayers', on: false, next_read_at: null },
+    ])
+    const { body } = await console.browse('viewer', 'GET', '/mirrors/accounts')
+    expect(body).toContain('The mirror “Limit accounts” is switched off')
+    expect(body).toContain('SCHEDULE_MIRROR_')
+    await console.pool.query('delete from dirsync.job_schedule')
+  })
+
   test('show whether they are on, and which run reads them', async () => {
+    await console.pool.query(
+      `insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds)
+       values ('mirror-accounts', '30 * * * *', now() + interval '1 hour', 3600)`,
+    )
     const { json } = await api('POST', '/mirrors/orders/read', { as: 'operator' })
     expect((await api('GET', '/mirrors', { as: 'viewer' })).json.items).toMatchObject([
       { mirror: 'orders', on: false, last: null, present: { id: json.run, state: 'requested', left: 0 } },

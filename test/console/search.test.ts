@@ -178,6 +178,10 @@ test('while HR does not answer, that is said, and keys are found', async () => {
   expect(await search('e')).toMatchObject({ hr: 'not_asked' })
   const found = await search('D%')
   expect(found).toMatchObject({ hr: 'away', departments: [{ dept_code: 'D%1' }] })
+  // There may be more than the only hit.
+  const page = await console.browse('reviewer', 'GET', '/search?q=D%25')
+  expect(page.statusCode).toBe(200)
+  expect(page.body).toContain('HR did not answer in time')
   await locking.query('rollback')
 })
 
@@ -190,4 +194,6 @@ test('that HR cannot be searched says why, not that it took too long', async () 
   const { body } = await console.browse('reviewer', 'GET', '/search?q=Person')
   expect(body).toContain('HR could not be searched')
   expect(body).not.toContain('did not answer in time')
+  const typed = await console.browse('reviewer', 'GET', '/search?q=Person&typing=true')
+  expect(typed.body).toContain('HR could not be searched')
 })

@@ -121,7 +121,7 @@ describe('after an outage that is over, --once', () => {
     for (const settings of [refused, refused])
       expect((await once(settings)).json()).toMatchObject({
         ok: false,
-        halts: [{ scope: '*', category: 'credentials' }],
+        halts: [{ scope: '*', category: 'credentials', raised_by: 'dirsync', may_probe: true }],
       })
     const { rows } = await company.db.query(`select from dirsync.sync_run where state = 'planning'`)
     expect(rows).toEqual([])
@@ -139,6 +139,10 @@ test('under a pause --once says once that everything waits, and ends', async () 
   const { ok, messages } = once.json()
   expect(ok).toBe(false)
   expect(messages).toMatchObject([{ message: expect.stringContaining('maintenance') }])
+  const { stdout } = await dirsync(['start', '--once'], company.settings)
+  expect(stdout).toMatch(
+    /^Everything is halted since .*: paused\n {2}All calls are paused by .*: maintenance/m,
+  )
 })
 
 describe('a halt', () => {

@@ -142,6 +142,7 @@ function mailError(error: unknown, settings: ChannelSettings, say: (text: string
     return new ChannelError(
       isFinal ? 'CHANNEL_REFUSED' : 'CHANNEL_UNAVAILABLE',
       `${host} answered${about}: ${say(response)}`,
+      { isOfRecipient: failure.rejectedErrors !== undefined },
     )
   }
   return code === 'EAUTH' || code === 'ENOAUTH'

@@ -1,4 +1,5 @@
-import { type Language, translator } from '../../texts/texts.ts'
+import { haltedText } from '../../texts/failures.ts'
+import { translator } from '../../texts/texts.ts'
 import { hours, minutes, type RuleDefinition, sourceFact } from './kind.ts'
 
 export const HALTS = {
@@ -23,7 +24,7 @@ export const HALTS = {
       return {
         place: facts.has('source')
           ? translator(language)('halts.hr_source', { source: facts.text('source') })
-          : placeText(language, facts.text('scope')),
+          : haltedText(language, facts.text('scope')),
         message: facts.said(language, 'message'),
         remedy: facts.said(language, 'remedy'),
       }
@@ -59,9 +60,3 @@ export const HALTS = {
     },
   },
 } as const satisfies Record<string, RuleDefinition>
-
-function placeText(language: Language, scope: string): string {
-  const t = translator(language)
-  if (scope === '*') return t('halts.everything')
-  return scope === '' ? t('halts.own_enterprise') : t('halts.enterprise', { code: scope })
-}

@@ -3,11 +3,12 @@ import type { Paged } from '../../lib/cursor.ts'
 import { type BulkRequest, POSSIBLE } from '../../sync/bulk.ts'
 import type { CaseState } from '../../sync/cases.ts'
 import type { Ask } from '../ask.ts'
-import { assigneeName, BULK_ACTIONS, commentText, reasonText, Snooze, snoozeEnd } from '../cases/input.ts'
+import { assigneeName, BULK_ACTIONS, commentText, reasonText } from '../cases/input.ts'
 import { FilterInput, filterFor } from '../cases/query.ts'
 import { HowTold } from '../cases/told.ts'
 import { cursor, listOf, oneOrMore, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
+import { SNOOZE, SnoozeUntil, untilOf } from '../until.ts'
 import { BulkResult, BulkRow } from './read.ts'
 
 export const OUTCOMES = ['done', 'skipped', 'failed', 'waiting'] as const
@@ -26,8 +27,7 @@ export const BulkInput = z.object({
     .describe('The cases with these numbers, or all that match the filter; absent: whatever is given'),
   ids: oneOrMore(rowNumber).optional(),
   filter: Filter.optional().describe('As GET /cases takes it; empty: all unresolved cases'),
-  for: Snooze.shape.for,
-  until: Snooze.shape.until,
+  ...SnoozeUntil.shape,
   reason: reasonText.describe('For ignore; may be given for snooze'),
   assignee: assigneeName,
   text: commentText.describe('For comment'),
@@ -45,7 +45,7 @@ export function bulkRequestOf(ask: Ask, input: BulkInput): BulkRequest {
     case 'retry':
       return { of, action }
     case 'snooze':
-      return { of, action, until: snoozeEnd(ask, input), reason: reason ?? null }
+      return { of, action, until: untilOf(ask, input, SNOOZE), reason: reason ?? null }
     case 'ignore':
       if (!reason) throw new Problem('invalid', t('cases.needs_reason'), { field: 'reason' })
       return { of, action, reason }

@@ -28,7 +28,7 @@ import {
   timeText,
 } from '../ui/parts.ts'
 import { wordsOf } from '../ui/shown.ts'
-import { caseState } from '../ui/states.ts'
+import { caseStatus } from '../ui/states.ts'
 import { type BulkPage, OUTCOMES } from './query.ts'
 import type { BulkRow } from './read.ts'
 
@@ -291,7 +291,7 @@ function resultTable(ask: Ask, { bulk, items }: BulkPage): SafeHtml {
       },
       {
         title: t('bulk.present_state'),
-        cell: row => (row.state === null ? null : caseState(ask, row.state)),
+        cell: row => (row.state === null ? null : wordsOf(ask, caseStatus(row.state))),
       },
       ...(bulk.state === 'preview' ? [] : [{ title: t('bulk.outcome'), cell: result }]),
       ...(bulk.state === 'preview' || bulk.action !== 'retry'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
-import type { EMPLOYEE_STATUSES } from '../../sync/employee.ts'
+import { employeeStatus, type ShownEmployeeStatus } from '../../sync/figures.ts'
 import { HAS_TRIED, latestRun, RUNS_OF_EVERYBODY, type Runs, runsOfKind } from '../../sync/health.ts'
 import { HELD_RUNS, RUN_SOURCES } from '../../sync/run.ts'
 
@@ -12,6 +12,7 @@ export const Arrival = z.enum([
   'held',
   'failed',
   'waiting',
+  'no_source',
   'decided',
   'arrived',
 ])
@@ -33,6 +34,7 @@ export async function readArrival(pool: Pool): Promise<Arrival> {
         when ${isLatestFailed('changes', RUNS_OF_EVERYBODY)} or ${isLatestFailed('departments', runsOfKind('k.kind'))}
           or ${isLatestFailed('openids', runsOfKind('k.kind'))} then 'failed'
         when exists (select from dirsync.pending) or ${isThere(['waiting'])} then 'waiting'
+        when ${isThere(['no_source'])} then 'no_source'
         when ${isThere(['accepted', 'rejected', 'dead_lettered'])} then 'decided'
         else 'arrived'
       end as arrival`,
@@ -41,9 +43,9 @@ export async function readArrival(pool: Pool): Promise<Arrival> {
 }
 
 /** SQL: whether employees have one of these statuses. */
-function isThere(statuses: (typeof EMPLOYEE_STATUSES)[number][]): string {
-  return `(select coalesce(sum(n), 0) from dirsync.tally
-           where source = 'employee' and state in ('${statuses.join("', '")}')) > 0`
+function isThere(statuses: ShownEmployeeStatus[]): string {
+  return `(select coalesce(sum(n), 0) from dirsync.tally t
+           where source = 'employee' and ${employeeStatus('t', 'state')} in ('${statuses.join("', '")}')) > 0`
 }
 
 /** SQL: whether the latest such run of any HR source has planned nothing. */

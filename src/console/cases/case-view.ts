@@ -14,7 +14,7 @@ import { actionForm, copyable, duration, reasonField } from '../ui/parts.ts'
 import { casesPath, employeePath } from '../ui/paths.ts'
 import { valueWords } from '../ui/shown.ts'
 import { caseStatus } from '../ui/states.ts'
-import { SNOOZE_PERIODS } from './input.ts'
+import { SNOOZE, untilFields } from '../until.ts'
 import {
   categoryName,
   cause,
@@ -83,12 +83,7 @@ function actionsOf(ask: Ask, story: CaseStory): SafeHtml[] {
     role,
     fields: [
       seen,
-      {
-        name: 'for',
-        label: t('cases.snooze_for'),
-        choices: SNOOZE_PERIODS.map(value => ({ value, text: t(`cases.for_${value}`) })),
-      },
-      { name: 'until', label: t('cases.snooze_until'), type: 'datetime-local' },
+      ...untilFields(ask, SNOOZE),
       { name: 'reason', label: t('cases.snooze_reason'), maxlength: 2000 },
     ],
   })

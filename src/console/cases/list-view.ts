@@ -26,8 +26,9 @@ import {
 import { casesForAPerson, casesPath, employeePath } from '../ui/paths.ts'
 import { drawBlocks, wordsOf } from '../ui/shown.ts'
 import { caseStatus } from '../ui/states.ts'
+import { SNOOZE, untilFields } from '../until.ts'
 import type { Arrival } from './arrival.ts'
-import { BULK_ACTIONS, SNOOZE_PERIODS } from './input.ts'
+import { BULK_ACTIONS } from './input.ts'
 import { caseTabs, categoryName, cause, fieldName, itemOf, keyWords, operationName, short } from './parts.ts'
 import { type CaseGroups, type CaseList, COLUMNS, filterOf, type ListInput, orderOf } from './query.ts'
 import { CASE_ORDERS, type CaseOrder, orderFor } from './read.ts'
@@ -493,8 +494,8 @@ function caseFilters(ask: Ask, { input, departments, categories, users }: Listed
 /**
  * One form for ticked cases and for all that match; it leads to a preview. CSS shows the fields of the chosen action.
  */
-function actForm({ t, viewer }: Ask, { input, count, more, users }: Listed): SafeHtml {
-  const periods = SNOOZE_PERIODS.map(value => ({ value, text: t(`cases.for_${value}`) }))
+function actForm(ask: Ask, { input, count, more, users }: Listed): SafeHtml {
+  const { t, viewer } = ask
   return html`<form class="act" method="post" action="/bulk" id="${FORM}" aria-label="${t('cases.act')}">
     <input type="hidden" name="filter" value="${String(filterQuery(filterOf(input)))}">
     ${field({
@@ -511,10 +512,7 @@ function actForm({ t, viewer }: Ask, { input, count, more, users }: Listed): Saf
       label: t('cases.action'),
       choices: BULK_ACTIONS.map(value => ({ value, text: t(`cases.${value}`) })),
     })}
-    <div class="for-snooze">
-      ${field({ name: 'for', label: t('cases.snooze_for'), choices: periods })}
-      ${field({ name: 'until', label: t('cases.snooze_until'), type: 'datetime-local' })}
-    </div>
+    <div class="for-snooze">${untilFields(ask, SNOOZE).map(field)}</div>
     <div class="for-snooze for-ignore" data-required-for="ignore">${field({ name: 'reason', label: t('common.reason'), maxlength: 2000 })}</div>
     <div class="for-assign">${field({
       name: 'assignee',

@@ -13,9 +13,10 @@ import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
 import { casesForAPerson } from '../ui/paths.ts'
+import { SNOOZE, untilOf } from '../until.ts'
 import { readArrival } from './arrival.ts'
 import { caseShown } from './case-view.ts'
-import { type ACTIONS, assigneeName, commentText, reasonText, Snooze, snoozeEnd, version } from './input.ts'
+import { type ACTIONS, assigneeName, commentText, reasonText, Snooze, version } from './input.ts'
 import { casesShown, groupsBody, listBody } from './list-view.ts'
 import {
   assignableUsers,
@@ -212,7 +213,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
       result: SetAside,
       run: (ask, { params: { id }, input }) =>
         decided(pool, ask, id, async () => {
-          const until = snoozeEnd(ask, input)
+          const until = untilOf(ask, input, SNOOZE)
           await ask.commands.snooze(id, until, input.reason ?? null, input.version)
           return { id, state: 'snoozed', until }
         }),

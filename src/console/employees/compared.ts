@@ -42,7 +42,7 @@ export interface EmployeeView {
 export async function lookAt(
   place: { db: Pool; hr: EmployeeLookup; client: PlatformClient | null; hrMs: number },
   key: EmployeeKey,
-): Promise<EmployeeView> {
+): Promise<EmployeeView & { hr: EmployeePreview['hr'] | 'unknown' }> {
   const { db, hr, client, hrMs } = place
   const [found, answer, memories] = await Promise.all([
     readHr(db, hr, key, hrMs),

@@ -1,5 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { beginning } from '../../lib/text.ts'
+import { beginning, capitalised } from '../../lib/text.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -131,6 +131,7 @@ export function employeesBody(
       href: row => employeePath({ enterpriseCode: row.enterprise_code, userid: row.userid }),
     },
   )}
+  ${result.more ? html`<p class="soft">${capitalised(t('search.more'))}</p>` : ''}
   ${pager(ask, result.next)}`
 }
 

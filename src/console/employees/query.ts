@@ -42,6 +42,7 @@ export const EmployeesQuery = z.object({
 export const EmployeesResult = z.object({
   counts: z.record(z.string(), z.int()).describe('Employees by status'),
   ...listOf(ListedEmployee).shape,
+  more: z.boolean().describe('true: more than these were found by `q`; give more of it'),
   hr: HrSearch,
   hr_failure: HrFailure,
 })
@@ -60,11 +61,12 @@ export async function readEmployees(
   }
   const department = code === undefined ? undefined : { enterpriseCode: enterprise, code }
   const found = async (text: string) => {
-    const { employees: items, hr, hr_failure } = await findPeople(services, ask, text, limit)
-    return { items, hr, hr_failure, next: null }
+    const { employees, hr, hr_failure } = await findPeople(services, ask, text, limit + 1)
+    return { items: employees.slice(0, limit), more: employees.length > limit, hr, hr_failure, next: null }
   }
   const listed = async () => ({
     ...(await listEmployees(services.pool, { status, department }, { after: cursor, limit })),
+    more: false,
     hr: 'not_asked' as const,
     hr_failure: null,
   })

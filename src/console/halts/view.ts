@@ -1,5 +1,5 @@
 import { actorText } from '../../texts/actor.ts'
-import { failureTexts } from '../../texts/failures.ts'
+import { failureTexts, haltedText } from '../../texts/failures.ts'
 import { type Language, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, type NoticeBlock, type Shown, tableOf, type Words } from '../shown.ts'
@@ -79,18 +79,13 @@ export function resumeForm(
 
 /** What is halted, and why. @param category in words */
 export function haltTitle(ask: Ask, scope: string, category: string): string {
-  return ask.t('halts.what', { scope: scopeText(ask, scope), category })
+  return ask.t('halts.what', { scope: haltedText(ask.language, scope), category })
 }
 
 function nextProbe({ t, now }: Ask, { next_probe_at, may_probe }: HaltReport): Words {
   if (!may_probe) return t('halts.probe_paused')
   if (next_probe_at === null) return null
   return next_probe_at <= now ? t('halts.probe_due') : { since: next_probe_at }
-}
-
-function scopeText({ t }: Ask, scope: string): string {
-  if (scope === '*') return t('halts.everything')
-  return scope === '' ? t('halts.own_enterprise') : t('halts.enterprise', { code: scope })
 }
 
 /** A scope as a path segment, which must not be empty: the enterprise without a code is `-`. */

@@ -38,15 +38,21 @@ const LINE = `id::int, requested_by, requested_at, address, hr_source as source,
 /** Dry runs, the latest first. */
 export async function listDryRuns(
   db: Pool,
-  { after, limit, from, to }: PageAsked & { from?: Date | undefined; to?: Date | undefined },
+  {
+    after,
+    limit,
+    source,
+    from,
+    to,
+  }: PageAsked & { source?: string | undefined; from?: Date | undefined; to?: Date | undefined },
 ): Promise<Paged<DryRunLine>> {
   const [before = null] = decodeCursor(z.tuple([z.int()]), after) ?? []
   const { rows } = await db.query<DryRunLine>(
     `select ${LINE} from dirsync.dry_run
      where ($1::bigint is null or id < $1) and ($3::timestamptz is null or requested_at >= $3)
-       and ($4::timestamptz is null or requested_at < $4)
+       and ($4::timestamptz is null or requested_at < $4) and ($5::text is null or hr_source = $5)
      order by id desc limit $2`,
-    [before, limit + 1, from ?? null, to ?? null],
+    [before, limit + 1, from ?? null, to ?? null, source ?? null],
   )
   return onePage(rows, limit, row => [row.id])
 }

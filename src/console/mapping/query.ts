@@ -1,57 +1,27 @@
 import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
-import { HrUnavailableError, MappingError, type MappingFile } from '../../hr/source.ts'
-import type { NamedSource } from '../../hr/sources.ts'
+import { MappingError, type MappingFile } from '../../hr/source.ts'
+import type { EmployeeLookup, NamedSource } from '../../hr/sources.ts'
+import type { Pool } from '../../lib/database.ts'
 import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
+import { lookAt } from '../employees/compared.ts'
+import { HR_MS } from '../employees/key.ts'
 import { EmployeeResult } from '../employees/query.ts'
 import { cursor, listOf, pageSize, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { RANGE, rangeOf } from '../range.ts'
-import { RunsResult } from '../runs/query.ts'
 import type { Services } from '../services.ts'
 import { DryRunEntity, DryRunLine, dryRunPage, listDryRuns, readDryRun } from './dry-runs.ts'
-import { readMappingPage, type TriedEmployee } from './read.ts'
+import { type MappingResult, readMappingPage } from './read.ts'
 
 // The mapping in use
-
-const File = z.object({ file: z.string(), sql: z.string() })
 
 export const SourceQuery = z.object({
   source: z.string().max(20).optional().describe('Name of one of several HR sources; absent: the first one'),
 })
-
-export const MappingResult = z.object({
-  source: DryRunLine.shape.source,
-  sources: RunsResult.shape.sources,
-  enterprise_codes: z.array(z.string()).nullable().describe('The enterprises of the source; null: all'),
-  employees: File.nullable().describe('null: the file cannot be read, see error'),
-  departments: File.nullable(),
-  error: SaidText.nullable().describe('Why HR or a file cannot be read, or what is wrong with the mapping'),
-  since: z
-    .date()
-    .nullable()
-    .describe('When a plan that passed first used this mapping; null: none has, or see error'),
-  columns: z.array(
-    z.object({
-      name: z.string().describe('A field of employees, or enterprise_code, userid, active, updated_at'),
-      source: z.string().describe('Its name in the SELECT'),
-      type: z.string(),
-      empty: z.number().nullable().describe('Share of empty values in the last good run, 0 to 1'),
-      broken: z.int().describe('Open cases of rows that break a rule in this column'),
-    }),
-  ),
-  unmanaged: z.array(z.string()).describe('Fields that are never touched on the platform'),
-  rows: z.int().nullable().describe('Rows of the last good run that read all of them'),
-  read_at: z.date().nullable(),
-  history: z.array(z.object({ fingerprint: z.string(), first: z.date(), last: z.date() })),
-})
-export type MappingResult = z.infer<typeof MappingResult>
-
-/** How many earlier mappings are listed. */
-const HISTORY = 10
 
 /** @throws Problem if there is no source of that name */
 export function sourceOf({ hr }: Services, name: string | undefined): NamedSource {
@@ -64,22 +34,8 @@ export async function readMappingResult(
   services: Services,
   name: string | undefined,
 ): Promise<MappingResult> {
-  const source = sourceOf(services, name)
-  const page = await readMappingPage(services.pool, source)
-  return {
-    source: source.name,
-    sources: namesOf(services),
-    enterprise_codes: source.codes && [...source.codes],
-    employees: page.employees,
-    departments: page.departments,
-    error: page.hrError,
-    since: page.since,
-    columns: page.columns.map(({ isField: _, ...column }) => column),
-    unmanaged: page.unmanaged,
-    rows: page.rows,
-    read_at: page.readAt,
-    history: page.history.slice(0, HISTORY),
-  }
+  const page = await readMappingPage(services.pool, sourceOf(services, name))
+  return { ...page, sources: namesOf(services) }
 }
 
 export function namesOf({ hr }: Services): string[] {
@@ -100,23 +56,39 @@ export const TriedResult = z.object({
 })
 export type TriedResult = z.infer<typeof TriedResult>
 
-export function triedResult(key: EmployeeKey, tried: TriedEmployee): TriedResult {
-  const { hr, hrError, fields, problems } = tried
-  return { enterprise_code: key.enterpriseCode, userid: key.userid, hr, error: hrError, fields, problems }
+/** Reads one employee with the mapping in use, and validates the row as a sync would. */
+export async function tryEmployee(
+  place: { db: Pool; hr: EmployeeLookup },
+  key: EmployeeKey,
+): Promise<TriedResult> {
+  const { hr, hr_error, fields, problems } = await lookAt({ ...place, client: null, hrMs: HR_MS }, key)
+  return {
+    ...{ enterprise_code: key.enterpriseCode, userid: key.userid, hr, error: hr_error },
+    fields: fields.map(({ field, hr: value, note }) => ({ field, value, problem: note })),
+    problems,
+  }
 }
 
 // Dry runs
 
-export const DryRunsQuery = SourceQuery.extend({ ...RANGE, cursor, limit: pageSize })
+export const DryRunsQuery = z.object({
+  source: SourceQuery.shape.source.describe('Only those of this one of several HR sources; absent: all'),
+  ...RANGE,
+  cursor,
+  limit: pageSize,
+})
 export const DryRunsResult = listOf(DryRunLine)
 export type DryRunsResult = z.infer<typeof DryRunsResult>
 
 export async function readDryRuns(
-  { pool }: Services,
+  services: Services,
   ask: Ask,
   query: z.output<typeof DryRunsQuery>,
 ): Promise<DryRunsResult> {
-  return listDryRuns(pool, { after: query.cursor, limit: query.limit, ...rangeOf(ask, query) })
+  return listDryRuns(services.pool, {
+    ...{ after: query.cursor, limit: query.limit, ...rangeOf(ask, query) },
+    source: query.source ? sourceOf(services, query.source).name : undefined,
+  })
 }
 
 export const DryRunParams = z.object({ id: rowNumber })
@@ -206,7 +178,7 @@ export async function employeesFile(source: NamedSource | null | undefined): Pro
   try {
     return source ? (await source.hr.mappingFiles()).employees : null
   } catch (error) {
-    if (error instanceof MappingError || error instanceof HrUnavailableError) return null
+    if (error instanceof MappingError) return null
     throw error
   }
 }

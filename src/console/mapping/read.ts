@@ -1,60 +1,62 @@
-import { type RowProblem, toDesired } from '../../directory/desired.ts'
-import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeKey, keyText } from '../../directory/employee.ts'
-import { hideValue, maskValue } from '../../directory/masking.ts'
-import { isOfHr, type MappingFile } from '../../hr/source.ts'
-import type { EmployeeLookup, NamedSource } from '../../hr/sources.ts'
+import { z } from 'zod'
+import { EMPLOYEE_FIELDS } from '../../directory/employee.ts'
+import { isOfHr } from '../../hr/source.ts'
+import type { NamedSource } from '../../hr/sources.ts'
 import type { Pool } from '../../lib/database.ts'
 import { within } from '../../lib/waiting.ts'
 import { UNRESOLVED } from '../../sync/cases.ts'
 import { HAS_MAPPING } from '../../sync/claim.ts'
 import { lastFullReading } from '../../sync/earlier-runs.ts'
+<<<<<<< HEAD
 import { knownInHr } from '../../sync/employee.ts'
 import { type Message, type Said, saidBy } from '../../texts/message.ts'
+=======
+import { SaidText } from '../../texts/failures.ts'
+import { type Said, saidBy } from '../../texts/message.ts'
+>>>>>>> e81ac675b196bcf3663d5fd929ef1a76db8a557a
 import { HR_MS, hrLate } from '../employees/key.ts'
+import { RunsResult } from '../runs/query.ts'
+import { DryRunLine } from './dry-runs.ts'
 
-/** One column of the mapping of employees. */
-export interface MappedColumnRow {
-  /** The mapped name: a field, or enterprise_code, userid, active, updated_at. */
-  name: string
-  /** Its name in the SELECT. */
-  source: string
-  /** Its type on HR's server. */
-  type: string
-  isField: boolean
-  /** Share of empty values in the last good run that read every row, 0 to 1; null if unknown. */
-  empty: number | null
-  /** Open cases of rows that break a rule in this column. */
-  broken: number
-}
+const File = z.object({ file: z.string(), sql: z.string() })
 
-/** The mapping as its page shows it. */
-export interface MappingPage {
-  /** Null if the files cannot be read. */
-  employees: MappingFile | null
-  departments: MappingFile | null
-  /** Why HR or a file cannot be read, or what is wrong with the mapping. */
-  hrError: Said | null
-  fingerprint: string | null
-  /** When a plan that passed first used this mapping without interruption; null if none has yet. */
-  since: Date | null
-  columns: MappedColumnRow[]
-  /** Fields that are not mapped: they are never touched on the platform. */
-  unmanaged: EmployeeField[]
-  /** Number of rows in the last good run that read all of them, and when that was. */
-  rows: number | null
-  readAt: Date | null
-  /** Mappings that plans were made with, the latest first. */
-  history: MappingUse[]
-}
+export const MappingResult = z.object({
+  source: DryRunLine.shape.source,
+  sources: RunsResult.shape.sources,
+  enterprise_codes: z.array(z.string()).nullable().describe('The enterprises of the source; null: all'),
+  employees: File.nullable().describe('null: the file cannot be read, see error'),
+  departments: File.nullable(),
+  error: SaidText.nullable().describe('Why HR or a file cannot be read, or what is wrong with the mapping'),
+  since: z
+    .date()
+    .nullable()
+    .describe('When a plan that passed first used this mapping; null: none has, or see error'),
+  columns: z.array(
+    z.object({
+      name: z.string().describe('A field of employees, or enterprise_code, userid, active, updated_at'),
+      source: z.string().describe('Its name in the SELECT'),
+      type: z.string(),
+      empty: z.number().nullable().describe('Share of empty values in the last good run, 0 to 1'),
+      broken: z.int().describe('Open cases of rows that break a rule in this column'),
+    }),
+  ),
+  unmanaged: z.array(z.string()).describe('Fields that are never touched on the platform'),
+  rows: z.int().nullable().describe('Rows of the last good run that read all of them'),
+  read_at: z.date().nullable(),
+  history: z.array(z.object({ fingerprint: z.string(), first: z.date(), last: z.date() })),
+})
+export type MappingResult = z.infer<typeof MappingResult>
 
-export interface MappingUse {
-  fingerprint: string
-  first: Date
-  last: Date
-}
+/** How many earlier mappings are listed. */
+const HISTORY = 10
+
+type MappingUse = MappingResult['history'][number]
 
 /** The mapping of employees with figures for each column. If HR does not answer, the result says so. */
-export async function readMappingPage(db: Pool, source: NamedSource): Promise<MappingPage> {
+export async function readMappingPage(
+  db: Pool,
+  source: NamedSource,
+): Promise<Omit<MappingResult, 'sources'>> {
   const { hr, name, codes } = source
   const [texts, described, reading, broken, history] = await Promise.all([
     orError(hr.mappingFiles()),
@@ -73,21 +75,21 @@ export async function readMappingPage(db: Pool, source: NamedSource): Promise<Ma
   const columns = [...(mapping?.columns ?? [])].map(([name, column]) => ({
     name,
     ...column,
-    isField: mapping?.fields.some(field => field === name) ?? false,
     empty: shareOf(name),
     broken: broken.get(name) ?? 0,
   }))
   return {
+    source: name,
+    enterprise_codes: codes && [...codes],
     employees: files?.employees ?? null,
     departments: files?.departments ?? null,
-    hrError: 'error' in described ? described.error : 'error' in texts ? texts.error : null,
-    fingerprint: mapping?.fingerprint ?? null,
+    error: 'error' in described ? described.error : 'error' in texts ? texts.error : null,
     since: mapping ? await usedSince(db, name, mapping.fingerprint, history) : null,
     columns,
     unmanaged: mapping ? EMPLOYEE_FIELDS.filter(field => !mapping.fields.includes(field)) : [],
     rows,
-    readAt: reading?.at ?? null,
-    history,
+    read_at: reading?.at ?? null,
+    history: history.slice(0, HISTORY),
   }
 }
 
@@ -147,6 +149,7 @@ async function usedSince(
   )
   return rows[0]?.since ?? null
 }
+<<<<<<< HEAD
 
 /** The result of the mapping for one employee; values are masked. */
 export interface TriedEmployee {
@@ -185,3 +188,5 @@ export async function tryEmployee(db: Pool, hr: EmployeeLookup, key: EmployeeKey
   })
   return { ...nothing, hr: 'invalid', fields, problems }
 }
+=======
+>>>>>>> e81ac675b196bcf3663d5fd929ef1a76db8a557a

@@ -16,7 +16,6 @@ import {
   DryRunsQuery,
   DryRunsResult,
   employeesFile,
-  MappingResult,
   namesOf,
   readDryRunResult,
   readDryRuns,
@@ -24,9 +23,9 @@ import {
   SourceQuery,
   sourceOf,
   TriedResult,
-  triedResult,
+  tryEmployee,
 } from './query.ts'
-import { tryEmployee } from './read.ts'
+import { MappingResult } from './read.ts'
 import { mappingBody } from './view.ts'
 
 const mappingText = z
@@ -67,8 +66,8 @@ function mapping(services: Services): Endpoint[] {
       looks: 'try_mapping',
       result: TriedResult,
       async run(_ask, { input }) {
-        const key = await resolveKey(services, input.key)
-        return triedResult(key, await tryEmployee(services.pool, services.hr, key))
+        const { pool: db, hr } = services
+        return tryEmployee({ db, hr }, await resolveKey(services, input.key))
       },
       page: async (ask, tried) => ({
         title: ask.t('mapping.title'),
@@ -113,7 +112,7 @@ function mapping(services: Services): Endpoint[] {
           problem.cause instanceof MappingError && input.mapping !== undefined
             ? problem.cause
             : { reason: problem.said, place: null }
-        const dryRuns = await readDryRuns(services, ask, { limit: 20 })
+        const dryRuns = await readDryRuns(services, ask, { source: input.source, limit: 20 })
         const text = input.mapping ?? (await employeesFile(sourceOf(services, input.source)))?.sql ?? ''
         const given = { text, source: input.source ?? '', sources: namesOf(services) }
         return dryRunsPage(ask, dryRuns, given, { message: reason, place })

@@ -22,7 +22,8 @@ import {
   time,
 } from '../ui/parts.ts'
 import { casesPath, employeePath, mappingPath } from '../ui/paths.ts'
-import type { MappingResult, TriedResult } from './query.ts'
+import type { TriedResult } from './query.ts'
+import type { MappingResult } from './read.ts'
 
 /** What HR's columns become, how full they are, and which rows break rules. */
 export function mappingBody(ask: Ask, mapping: MappingResult, tried: TriedResult | null): SafeHtml {

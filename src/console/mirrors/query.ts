@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Config } from '../../config.ts'
 import type { Pool } from '../../lib/database.ts'
 import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
 import { ofKind } from '../../sync/run.ts'
@@ -30,22 +29,20 @@ const Run = z.object({
 
 const MirrorStatus = z.object({
   mirror: z.enum(MIRRORS),
-  on: z.boolean().describe('Listed in MIRRORS, so it is read by its schedule'),
+  on: z.boolean().describe('Read by its schedule: MIRRORS lists it, and its schedule is not off'),
   last: Run.nullable().describe('The latest run that has ended'),
   present: Run.nullable().describe('The run that waits or is under way'),
-  next_read_at: z.date().nullable().describe('null: it is off, or no scheduler has run yet'),
+  next_read_at: z.date().nullable().describe('null: it is off'),
   paused_at: z.date().nullable().describe('Since when its schedule has been paused'),
 })
 export type MirrorStatus = z.infer<typeof MirrorStatus>
 export const MirrorStatuses = listOf(MirrorStatus)
 
 /** The status of each mirror, from a few rows of the index on runs. */
-export async function readMirrorStatuses(
-  pool: Pool,
-  config: Config,
-): Promise<z.infer<typeof MirrorStatuses>> {
-  const { rows } = await pool.query<Omit<MirrorStatus, 'on'>>(
-    `select m.mirror, last.run as last, present.run as present, s.next_due_at as next_read_at, s.paused_at
+export async function readMirrorStatuses(pool: Pool): Promise<z.infer<typeof MirrorStatuses>> {
+  const { rows } = await pool.query<MirrorStatus>(
+    `select m.mirror, s.interval_seconds is not null as on, last.run as last, present.run as present,
+            case when s.interval_seconds is not null then s.next_due_at end as next_read_at, s.paused_at
      from unnest($1::text[]) with ordinality as m (mirror, place)
      left join dirsync.job_schedule s on s.job = 'mirror-' || m.mirror
      left join lateral (${RUN} where ${ofKind('m.mirror')} and r.finished_at is not null
@@ -56,16 +53,11 @@ export async function readMirrorStatuses(
     [MIRRORS],
   )
   return {
-    items: rows.map(({ last, present, next_read_at, ...row }) => {
-      const on = config.MIRRORS.includes(row.mirror)
-      return {
-        ...row,
-        on,
-        last: last && withDates(last),
-        present: present && withDates(present),
-        next_read_at: on ? next_read_at : null,
-      }
-    }),
+    items: rows.map(({ last, present, ...row }) => ({
+      ...row,
+      last: last && withDates(last),
+      present: present && withDates(present),
+    })),
     next: null,
   }
 }
@@ -88,12 +80,8 @@ function withDates(run: z.infer<typeof Run>): z.infer<typeof Run> {
   }
 }
 
-export async function readMirrorStatus(
-  pool: Pool,
-  config: Config,
-  mirror: Mirror,
-): Promise<MirrorStatus | null> {
-  const { items } = await readMirrorStatuses(pool, config)
+export async function readMirrorStatus(pool: Pool, mirror: Mirror): Promise<MirrorStatus | null> {
+  const { items } = await readMirrorStatuses(pool)
   return items.find(status => status.mirror === mirror) ?? null
 }
 

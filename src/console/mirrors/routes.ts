@@ -23,14 +23,14 @@ export const screen: Screen = { name: 'mirrors', endpoints: mirrors }
 
 function mirrors(services: Services): Endpoint[] {
   const { pool, config } = services
-  const status = (mirror: Mirror) => readMirrorStatus(pool, config, mirror)
+  const status = (mirror: Mirror) => readMirrorStatus(pool, mirror)
   return [
     read({
       path: '/mirrors',
       role: 'viewer',
       summary: 'The status of each mirror: whether it is on, its last and next reading, and the outcome',
       result: MirrorStatuses,
-      run: () => readMirrorStatuses(pool, config),
+      run: () => readMirrorStatuses(pool),
       page: (ask, result) => ({
         title: ask.t('mirrors.title'),
         body: mirrorsBody(ask, result.items),

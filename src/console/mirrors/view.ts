@@ -26,7 +26,8 @@ import {
   time,
 } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
-import { runState } from '../ui/states.ts'
+import { wordsOf } from '../ui/shown.ts'
+import { runStatus } from '../ui/states.ts'
 import type { AccountsInput, MirrorStatus, OrdersInput, TaxpayersInput } from './query.ts'
 import type { LimitAccountRow, PaymentOrderRow, TaxpayerRow } from './read.ts'
 
@@ -94,7 +95,7 @@ function readAgain(ask: Ask, mirror: Mirror, label: string): SafeHtml {
 type Run = NonNullable<MirrorStatus['last']>
 
 function lastRead(ask: Ask, { id, state: name, finished_at }: Run): SafeHtml {
-  return html`<a href="/runs/${id}">${time(ask, finished_at)}</a>${name === 'done' ? '' : html` ${runState(ask, name)}`}`
+  return html`<a href="/runs/${id}">${time(ask, finished_at)}</a>${name === 'done' ? '' : html` ${wordsOf(ask, runStatus(name))}`}`
 }
 
 function nextRead(ask: Ask, { on, next_read_at, paused_at }: MirrorStatus): Part | null {
@@ -106,7 +107,7 @@ function nextRead(ask: Ask, { on, next_read_at, paused_at }: MirrorStatus): Part
 
 /** The run that is waiting or under way, its progress, and a link to its page. */
 function presentRun(ask: Ask, { id, state: name, parts, left }: Run): SafeHtml {
-  return html`<a href="/runs/${id}">${ask.t('mirrors.run_n', { id: String(id) })}</a> ${runState(ask, name)}${
+  return html`<a href="/runs/${id}">${ask.t('mirrors.run_n', { id: String(id) })}</a> ${wordsOf(ask, runStatus(name))}${
     parts === null || parts === 0
       ? ''
       : html` <span class="soft">${ask.t('mirrors.progress', { done: Math.max(0, parts - left), parts })}</span>`

@@ -18,6 +18,7 @@ import { KINDS as MONEY_KINDS, type Kind as MoneyKind } from '../money/query.ts'
 import type { PlatformResult } from '../platform/query.ts'
 import { RANGE, rangeOf } from '../range.ts'
 import { ListedRun } from '../runs/list.ts'
+import { listSchedules, Schedule } from '../schedules/query.ts'
 import { readHistory } from './history.ts'
 import { type Overview, readOverview } from './read.ts'
 
@@ -66,6 +67,11 @@ export const OverviewResult = z.object({
     pause_reason: z.string().nullable(),
   }),
   roles_alive: Counts.describe('Living processes by role'),
+  stalled_jobs: z
+    .array(
+      Schedule.pick({ job: true, paused_at: true, paused_by: true, pause_reason: true, pause_effect: true }),
+    )
+    .describe('Cron jobs that a person has paused, and without which employees stay out of sync'),
   alerts: z.array(UrgentAlert).describe('Current alerts that are not muted, the worst first'),
 })
 export type OverviewResult = z.infer<typeof OverviewResult>
@@ -112,6 +118,7 @@ interface Now {
   processes: Process[]
   refunds: Awaited<ReturnType<typeof openRefunds>>
   topUps: Awaited<ReturnType<typeof openTopUps>>
+  schedules: Schedule[]
 }
 
 /** Reads the figures of the whole deployment. The cost does not depend on the number of employees. */
@@ -126,6 +133,7 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
     ignored_fields,
     refunds,
     topUps,
+    schedules,
     { rows: held },
   ] = await Promise.all([
     readOverview(db),
@@ -137,6 +145,7 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
     ignoredFields(db),
     openRefunds(db),
     openTopUps(db),
+    listSchedules(db),
     db.query<OverviewResult['held_runs'][number]>(
       `select id, kind, hr_source, requested_at, planned from ${HELD_RUNS} held order by id`,
     ),
@@ -146,10 +155,13 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
     result: {
       ...resultOf(overview, pace, alive, held),
       ...{ alerts, unknown_people, doubted, ignored_fields },
+      stalled_jobs: schedules.filter(
+        ({ off, paused_at, pause_effect }) => !off && paused_at !== null && pause_effect === 'stalls',
+      ),
       // The platform cannot be asked about a top-up.
       money_for_person: { refunds: refunds.for_person, topups: topUps.unknown },
     },
-    ...{ overview, pace, processes, refunds, topUps },
+    ...{ overview, pace, processes, refunds, topUps, schedules },
   }
 }
 
@@ -158,7 +170,10 @@ function resultOf(
   pace: Pace,
   processes: readonly { roles: string[] }[],
   held: OverviewResult['held_runs'],
-): Omit<OverviewResult, 'alerts' | 'unknown_people' | 'doubted' | 'ignored_fields' | 'money_for_person'> {
+): Omit<
+  OverviewResult,
+  'alerts' | 'unknown_people' | 'doubted' | 'ignored_fields' | 'stalled_jobs' | 'money_for_person'
+> {
   const { in_scope, in_sync } = overview.employees
   const sum = (name: 'waiting' | 'enqueued' | 'postponed') =>
     overview.outbox.reduce((total, row) => total + row[name], 0)
@@ -202,6 +217,7 @@ export type Todo =
   | { what: 'suspect'; run: ListedRun }
   | { what: 'failed'; runs: [ListedRun, ...ListedRun[]] }
   | { what: 'alerts'; alerts: OverviewResult['alerts'] }
+  | { what: 'stalled'; job: OverviewResult['stalled_jobs'][number] }
   | { what: 'money'; kind: MoneyKind; count: number }
   | { what: 'cases'; count: number }
 
@@ -213,7 +229,11 @@ export function todosOf(overview: OverviewResult): Todo[] {
   const { halts, held_runs, suspect_runs, failed_runs, open_cases, roles_alive, pace } = overview
   const { paused_until, pause_reason } = pace
   const { no_source = 0 } = overview.employees
-  const others = overview.alerts.filter(({ rule }) => !LISTED.includes(rule))
+  const others = overview.alerts.filter(
+    ({ rule, subject }) =>
+      !LISTED.includes(rule) &&
+      !(rule === 'schedule_paused' && overview.stalled_jobs.some(({ job }) => job === subject)),
+  )
   const critical = others.filter(({ severity }) => severity === 'critical')
   const lesser = others.filter(({ severity }) => severity !== 'critical')
   // Without its alert: that is switched off, muted, or still to come.
@@ -230,6 +250,7 @@ export function todosOf(overview: OverviewResult): Todo[] {
       : []),
     ...(critical.length > 0 ? [{ what: 'alerts', alerts: critical } as const] : []),
     ...money.map(kind => ({ what: 'money', kind, count: overview.money_for_person[kind] }) as const),
+    ...overview.stalled_jobs.map(job => ({ what: 'stalled', job }) as const),
     ...(overview.doubted > 0 ? [{ what: 'doubted', count: overview.doubted } as const] : []),
     ...(no_source > 0 ? [{ what: 'no_source', count: no_source } as const] : []),
     ...overview.unknown_people.map(people => ({ what: 'unknown', people }) as const),

@@ -1,5 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { z } from 'zod'
+import { actorText } from '../../texts/actor.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -9,6 +10,7 @@ import { haltNotice } from '../halts/view.ts'
 import { holdoffNotice, mostAMinute } from '../platform/view.ts'
 import { rangeFields } from '../range.ts'
 import { runColumns } from '../runs/list-view.ts'
+import { jobName, jobPath, pauseWarning } from '../schedules/view.ts'
 import { type Block, joined, type NoticeBlock, type Shown, tableOf, term } from '../shown.ts'
 import { inSource } from '../state.ts'
 import {
@@ -50,7 +52,7 @@ export function overviewShown(ask: Ask, overview: OverviewResult, setup: readonl
   return {
     title: t('overview.title'),
     actions: isPaused ? [] : [pause()],
-    topics: ['employees', 'work', 'cases', 'runs', 'halts', 'processes', 'platform', 'alerts'],
+    topics: ['employees', 'work', 'cases', 'runs', 'halts', 'processes', 'schedules', 'platform', 'alerts'],
     blocks: [
       ...todoBlocks(ask, overview, ({ what }) => !IN_BAR.has(what)),
       ...setup,
@@ -229,6 +231,17 @@ function todoNotice(ask: Ask, todo: Todo, { employees }: OverviewResult): Notice
         todo: t(`money.unknown_todo.${todo.kind}`),
         next: { to: `/money?kind=${todo.kind}&state=unknown`, text: t('money.show_them') },
       }
+    case 'stalled':
+      return {
+        notice: 'warn',
+        title: t('overview.stalled', {
+          job: jobName(ask, todo.job.job),
+          by: actorText(ask, todo.job.paused_by ?? ''),
+        }),
+        what: { foreign: todo.job.pause_reason },
+        todo: pauseWarning(ask, todo.job),
+        next: { to: jobPath(todo.job.job), text: t('common.details') },
+      }
     case 'doubted':
       return {
         notice: 'warn',
@@ -315,6 +328,8 @@ function commandsOf(todo: Todo): string[] {
       return []
     case 'money':
       return [`${todo.kind === 'refunds' ? 'refund' : 'topup'} list --state unknown`]
+    case 'stalled':
+      return []
     case 'doubted':
       return ['runs']
     case 'unknown':

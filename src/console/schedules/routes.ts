@@ -4,11 +4,9 @@ import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { readSchedules, SchedulesResult } from './query.ts'
-import { jobShown, schedulesShown } from './view.ts'
+import { jobPath, jobShown, schedulesShown } from './view.ts'
 
 const job = z.object({ job: z.string().max(100) })
-/** The page of one job, with its ticks and controls. */
-const pageOf = (name: string) => `/schedules?job=${encodeURIComponent(name)}`
 
 export const screen: Screen = {
   name: 'schedules',
@@ -53,12 +51,12 @@ function schedules(services: Services): Endpoint[] {
       result: z.object({
         requested_at: z.date().describe('Unchanged if an earlier request still waits for a scheduler'),
       }),
-      starts: (_done, { params }) => pageOf(params.job),
+      starts: (_done, { params }) => jobPath(params.job),
       run: async (ask, { params }) => ({
         requested_at: await ask.commands.runSchedule(params.job),
       }),
       next: (_ask, _done, { params }) => ({
-        to: pageOf(params.job),
+        to: jobPath(params.job),
         notice: { key: 'schedules.run_asked' },
       }),
     }),
@@ -75,7 +73,7 @@ function schedules(services: Services): Endpoint[] {
         warning: await ask.commands.pauseSchedule(params.job, input.reason),
       }),
       next: (_ask, _done, { params }) => ({
-        to: pageOf(params.job),
+        to: jobPath(params.job),
         notice: { key: 'schedules.paused_now' },
       }),
     }),
@@ -89,7 +87,7 @@ function schedules(services: Services): Endpoint[] {
         resumed: await ask.commands.resumeSchedule(params.job),
       }),
       next: (_ask, { resumed }, { params }) => ({
-        to: pageOf(params.job),
+        to: jobPath(params.job),
         notice: { key: resumed ? 'schedules.resumed' : 'schedules.not_paused' },
       }),
     }),

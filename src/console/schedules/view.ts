@@ -12,7 +12,10 @@ import type { Schedule, SchedulesResult, Tick } from './query.ts'
 /** Does everything run on time? Jobs that are late, failed or paused come first. */
 export function schedulesShown(ask: Ask, { items: schedules, scheduler_alive }: SchedulesResult): Shown {
   const { t } = ask
-  const failing = schedules.filter(({ ticks }) => ticks.find(({ finished_at }) => finished_at)?.error)
+  const failing = schedules.filter(
+    ({ off, paused_at, ticks }) =>
+      !off && paused_at === null && ticks.find(({ finished_at }) => finished_at)?.error,
+  )
   const paused = schedules.filter(({ paused_at }) => paused_at !== null)
   const late = schedules.filter(({ overdue }) => overdue)
   const names = (jobs: Schedule[]) =>
@@ -77,10 +80,13 @@ export function jobTable(ask: Ask, schedules: readonly Schedule[]): Block {
       caption: t('schedules.title'),
       empty: t('schedules.none'),
       todo: t('schedules.none.remedy'),
-      to: ({ job }) => `/schedules?job=${encodeURIComponent(job)}`,
+      to: ({ job }) => jobPath(job),
     },
   )
 }
+
+/** The page of one job, with its ticks and controls. */
+export const jobPath = (job: string) => `/schedules?job=${encodeURIComponent(job)}`
 
 /** When the job runs, with the time zone: the scheduler reads the expression in its own zone, not the viewer's. */
 function whenText({ t, language }: Ask, { words, time_zone: zone }: Schedule): string {
@@ -179,7 +185,7 @@ function tickTable(ask: Ask, ticks: readonly Tick[]): Block {
   )
 }
 
-function jobName({ language }: Ask, job: string): string {
+export function jobName({ language }: Ask, job: string): string {
   return capitalised(textOr(language, `job.${job}`, job))
 }
 
@@ -258,7 +264,10 @@ function rowActions(ask: Ask, { job, off, paused_at, run_requested_at }: Schedul
 }
 
 /** What pausing the job means, shown before a person does it. */
-function pauseWarning({ t, language }: Ask, { job, pause_effect }: Schedule): string {
+export function pauseWarning(
+  { t, language }: Ask,
+  { job, pause_effect }: Pick<Schedule, 'job' | 'pause_effect'>,
+): string {
   return pause_effect === 'stalls'
     ? textOr(language, `schedules.pause.${job}`, t('schedules.pause.stalls'))
     : t('schedules.pause.none')

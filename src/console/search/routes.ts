@@ -11,7 +11,7 @@ import { runStateWords } from '../runs/words.ts'
 import type { Services } from '../services.ts'
 import { type Block, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
-import { pageOf, wordsOf } from '../ui/shown.ts'
+import { drawBlocks, pageOf, wordsOf } from '../ui/shown.ts'
 import { caseStatus } from '../ui/states.ts'
 import { SearchResult, searchEverything } from './read.ts'
 
@@ -47,7 +47,8 @@ export function search(services: Services): Endpoint[] {
       page(ask, found, { input }) {
         if (input.typing) return { title: ask.t('search.title'), body: typedList(ask, found, input.q) }
         const [only, ...others] = addresses(found)
-        if (only && others.length === 0) return { to: only }
+        // Where HR was not searched, there may be more.
+        if (only && others.length === 0 && hrTrouble(ask, found).length === 0) return { to: only }
         return { ...pageOf(ask, searchShown(ask, found, input.q)), isEverywhere: true }
       },
     }),
@@ -164,7 +165,7 @@ function typedList(ask: Ask, found: SearchResult, q: string): SafeHtml {
           .map(row => html`<li><a href="${to(row)}">${wordsOf(ask, of(row))}</a></li>`)}</ul>`
   const isNothing = addresses(found).length === 0
   return html`<div id="found">
-    ${found.hr === 'away' ? html`<p>${t('search.hr_away')}</p>` : ''}
+    ${drawBlocks(ask, hrTrouble(ask, found))}
     ${isNothing ? html`<p>${t('search.nothing', { text: beginning(q, 80) })}</p>` : ''}
     ${group(
       t('nav.employees'),

@@ -17,6 +17,8 @@ export const cases = {
   'cases.none_todo.failed':
     'The latest run failed, or HR’s data looked wrong in it, so changes may still have to be sent.',
   'cases.none_todo.waiting': 'Changes still wait to be sent.',
+  'cases.none_todo.no_source':
+    'Everything else has arrived, but no HR source has the enterprise of some employees.',
   'cases.none_todo.decided': 'Everything has arrived but what a person has ignored or rejected.',
   'cases.none_todo.arrived': 'Everything that dirsync had to send has arrived.',
   'cases.none_match': 'No case matches this filter.',
@@ -108,11 +110,6 @@ export const cases = {
   'cases.assign_to_me': 'Assign to me',
   'cases.assign_to': 'Assign to',
   'cases.assign_hint': 'Leave it empty to unassign.',
-  'cases.snooze_for': 'For',
-  'cases.for_1d': '1 day',
-  'cases.for_3d': '3 days',
-  'cases.for_1w': '1 week',
-  'cases.snooze_until': 'or until',
   'cases.snooze_reason': 'Reason (optional)',
   'cases.ignore_hint':
     'The case is closed as accepted until HR changes the row. The reason is recorded in the audit with your name.',

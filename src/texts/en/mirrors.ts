@@ -25,7 +25,7 @@ export const mirrors = {
   'mirrors.all_off': 'No mirror is switched on.',
   'mirrors.is_off': 'The mirror “{mirror}” is switched off, so it is not read by itself.',
   'mirrors.off.remedy':
-    'To read it by schedule, add it to MIRRORS (such as `MIRRORS=orders,accounts`) and restart the service. To read it once, use the button here.',
+    'To read it by schedule, add it to MIRRORS (such as `MIRRORS=orders,accounts`), remove a schedule that is off (such as `SCHEDULE_MIRROR_ORDERS=off`) and restart the service. To read it once, use the button here.',
   'mirrors.last_failed': 'The last read failed, so rows may be out of date.',
   'mirrors.last_partial': 'The last read left something out, so rows may be out of date.',
   'mirrors.never_read': 'It has not been read yet.',

@@ -19,6 +19,7 @@ export const overview = {
   'overview.held.remedy': 'Look at its plan, then approve or reject it',
   'overview.no_source':
     'No HR source has the enterprise of {count, plural, one {# employee who was} other {# employees who were}} to be sent.',
+  'overview.stalled': '{job}: paused by {by}',
   'overview.doubted':
     'The database was restored or taken over by a replica, and may remember less than was sent: the platform has yet to be asked about {count, plural, =10000 {10,000 employees or more} one {# employee} other {# employees}}.',
   'overview.doubted.why': 'None of them counts as in sync before that. A full run was requested, which asks.',

@@ -27,7 +27,7 @@ export const mirrors = {
   'mirrors.all_off': '没有开启任何数据镜像。',
   'mirrors.is_off': '未开启“{mirror}”镜像，不会自动读取。',
   'mirrors.off.remedy':
-    '如需定时读取，请将其加入 MIRRORS（例如 `MIRRORS=orders,accounts`）并重启服务；如只需读取一次，可在此发起。',
+    '如需定时读取，请将其加入 MIRRORS（例如 `MIRRORS=orders,accounts`），去掉关闭定时的设置（例如 `SCHEDULE_MIRROR_ORDERS=off`），并重启服务；如只需读取一次，可在此发起。',
   'mirrors.last_failed': '最近一次读取未成功，数据可能不是最新。',
   'mirrors.last_partial': '最近一次读取有未读取的部分，数据可能不是最新的。',
   'mirrors.never_read': '尚未读取过。',

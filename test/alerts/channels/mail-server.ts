@@ -36,7 +36,9 @@ export function ownCertificate(): Promise<{ private: string; cert: string }> {
   })
 }
 
-/** A mail server that has the user `dirsync` and refuses mail for recipients called nobody. */
+/**
+ * A mail server that has the user `dirsync`, refuses mail for recipients called nobody, and puts off mail for those called full.
+ */
 export class MailServer implements AsyncDisposable {
   readonly arrivals: Arrival[] = []
   readonly #server: SMTPServer
@@ -52,8 +54,11 @@ export class MailServer implements AsyncDisposable {
         done(error)
       },
       onRcptTo({ address }, _session, done) {
-        if (!address.startsWith('nobody')) return done()
-        done(Object.assign(new Error(`5.1.1 <${address}>: no such mailbox`), { responseCode: 550 }))
+        if (address.startsWith('nobody'))
+          return done(Object.assign(new Error(`5.1.1 <${address}>: no such mailbox`), { responseCode: 550 }))
+        if (address.startsWith('full'))
+          return done(Object.assign(new Error(`4.2.2 <${address}>: mailbox full`), { responseCode: 452 }))
+        done()
       },
       onData: async (stream, { envelope, secure, user }, done) => {
         const raw = (await buffer(stream)).toString()

@@ -73,6 +73,17 @@ test('a part that follows what happens does not read HR', async () => {
   expect(answer.json()).toMatchObject({ hr: 'not_asked', hr_error: null, status: 'waiting' })
 })
 
+test('a search with more hits than are listed says so', async () => {
+  const found = async (limit: number) =>
+    (await console.ask('viewer', 'GET', `/api/v1/employees?q=twice&limit=${limit}`)).json()
+  expect(await found(1)).toMatchObject({ items: [{ userid: 'twice' }], more: true })
+  expect(await found(2)).toMatchObject({ items: [{ userid: 'twice' }, { userid: 'twice' }], more: false })
+  const page = async (limit: number) =>
+    (await console.browse('viewer', 'GET', `/employees?q=twice&limit=${limit}`)).body
+  expect(await page(1)).toContain('There are more')
+  expect(await page(2)).not.toContain('There are more')
+})
+
 test('the search gives a program its hits, and a person the page of the only one', async () => {
   expect((await console.ask('viewer', 'GET', '/api/v1/search?q=e1')).json()).toMatchObject({
     employees: [{ userid: 'e1', status: 'waiting' }],
