@@ -268,12 +268,8 @@ describe('cancel, pause and resume', () => {
     expect(findings).toContainEqual(
       expect.objectContaining({
         check: 'halt',
-<<<<<<< HEAD
-        what: expect.stringMatching(/: All calls are paused \(\w+ \(shell\): maintenance\)$/),
-=======
         status: 'warning',
-        what: expect.stringMatching(/^All calls are paused by \w+ \(shell\): maintenance$/),
->>>>>>> e81ac675b196bcf3663d5fd929ef1a76db8a557a
+        what: expect.stringMatching(/^All calls are paused \(\w+ \(shell\): maintenance\)$/),
       }),
     )
     const plan = await dirsync('plan')

@@ -7,13 +7,8 @@ import { within } from '../../lib/waiting.ts'
 import { UNRESOLVED } from '../../sync/cases.ts'
 import { HAS_MAPPING } from '../../sync/claim.ts'
 import { lastFullReading } from '../../sync/earlier-runs.ts'
-<<<<<<< HEAD
-import { knownInHr } from '../../sync/employee.ts'
-import { type Message, type Said, saidBy } from '../../texts/message.ts'
-=======
 import { SaidText } from '../../texts/failures.ts'
 import { type Said, saidBy } from '../../texts/message.ts'
->>>>>>> e81ac675b196bcf3663d5fd929ef1a76db8a557a
 import { HR_MS, hrLate } from '../employees/key.ts'
 import { RunsResult } from '../runs/query.ts'
 import { DryRunLine } from './dry-runs.ts'
@@ -149,44 +144,3 @@ async function usedSince(
   )
   return rows[0]?.since ?? null
 }
-<<<<<<< HEAD
-
-/** The result of the mapping for one employee; values are masked. */
-export interface TriedEmployee {
-  hr: 'present' | 'left' | 'absent' | 'duplicate' | 'invalid' | 'unknown'
-  /** Why HR cannot be read. */
-  hrError: Said | null
-  fields: { field: string; value: string | null; problem: Message | null }[]
-  problems: RowProblem[]
-}
-
-/** Reads one employee with the mapping in use, and validates the row as a sync would. */
-export async function tryEmployee(db: Pool, hr: EmployeeLookup, key: EmployeeKey): Promise<TriedEmployee> {
-  const nothing = { hrError: null, fields: [], problems: [] }
-  const found = await orError(
-    hr.lookup([key], { expected: missing => knownInHr(db, missing), timeoutMs: HR_MS }),
-  )
-  if ('error' in found) return { ...nothing, hr: 'unknown', hrError: found.error }
-  const row = found.get(keyText(key))
-  if (row === undefined || row === 'duplicate')
-    return { ...nothing, hr: row === undefined ? 'absent' : 'duplicate' }
-  const validated = toDesired(row, Object.keys(row))
-  if (validated.ok) {
-    const fields = EMPLOYEE_FIELDS.flatMap(field => {
-      const value = validated.desired.fields[field]
-      return value === undefined ? [] : [{ field, value: maskValue(field, value), problem: null }]
-    })
-    return { ...nothing, hr: validated.desired.active ? 'present' : 'left', fields }
-  }
-  const { problems } = validated
-  const columns = EMPLOYEE_FIELDS.filter(field => field in row)
-  const fields = columns.map(field => {
-    const problem = problems.find(found => found.field === field)?.message ?? null
-    const value = row[field] ?? null
-    // An invalid value may be anything, so it is hidden.
-    return { field, value: problem === null ? maskValue(field, value) : hideValue(value), problem }
-  })
-  return { ...nothing, hr: 'invalid', fields, problems }
-}
-=======
->>>>>>> e81ac675b196bcf3663d5fd929ef1a76db8a557a
