@@ -102,10 +102,10 @@ interface Execution {
   waitedMs: Record<string, number>
   rateLimited: Record<string, number>
   /**
-   * For an employee whom a person named: hash of the HR row that was sent, null where HR has none, and of the one that waited
-   * for a decision. No plan was needed to send it, so its outcome stores what a plan would have stored.
+   * For an employee whom a person named: hash of the HR row that was sent, null where HR has none; whether one waited for a
+   * decision, and its hash. No plan was needed to send it, so its outcome stores what a plan would have stored.
    */
-  present?: { hash: string | null; heldHash: string | null } | undefined
+  present?: { hash: string | null; isHeld: boolean; heldHash: string | null } | undefined
   /**
    * The employee's state on the platform may have changed: it accepted fields, or an execution could not tell whether it did.
    * Cases that wait for that are retried.
