@@ -107,7 +107,7 @@ async function decide(
   const result = resultOfRefusal({
     error,
     verdict,
-    claim: { attempts, cases },
+    claim: { active: true, attempts, cases },
     entity: 'mirror',
     field: part,
     sourceHash: null,

@@ -211,7 +211,7 @@ export function refusalOf(error: unknown): Refusal {
 /** The one place that turns a verdict into a result: the job comes back, now or later, or becomes a case for review. */
 export function resultOfRefusal(
   refusal: Refusal & {
-    claim: Pick<Claim, 'attempts' | 'cases'>
+    claim: Pick<Claim, 'active' | 'attempts' | 'cases'>
     entity: Failure['entity']
     /** bind-openid: the merchant application id; mirror: the part of it; else empty. */
     field: string
@@ -241,7 +241,7 @@ export function resultOfRefusal(
   return finished(isAbsent ? 'awaiting_activation' : 'parked', {
     ...facts,
     stored: parkedEntity(entity, field, {
-      ...unasked(true),
+      ...unasked(claim.active),
       parkedHash: sourceHash,
       platformState: isAbsent ? 'absent' : 'unknown',
     }),
