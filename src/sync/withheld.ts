@@ -20,7 +20,9 @@ export const IS_CASE_OF_BLOCK = `d.enterprise_code = b.enterprise_code and d.ent
 const COUNT_WITHHELD = `(
        select count(*)::int from (
          select from dirsync.employee e
-         where e.enterprise_code = b.enterprise_code and e.withheld <> '{}' and b.field = any (e.withheld)
+         where dirsync.withheld_fields(e.enterprise_code, e.withheld)
+               @> dirsync.withheld_fields(b.enterprise_code, array[b.field])
+           and e.withheld <> '{}'
          limit ${MOST_COUNTED + 1}) few)`
 
 /**

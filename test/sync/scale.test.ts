@@ -15,6 +15,7 @@ import { requestDueRetries } from '../../src/sync/retries.ts'
 import { claimRun, finishRuns, runProgress } from '../../src/sync/run.ts'
 import { requestReplan } from '../../src/sync/run-requests.ts'
 import { runTimeLeft, timesLeft } from '../../src/sync/time-left.ts'
+import { withheldFields } from '../../src/sync/withheld.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { rowsExamined } from './rows-examined.ts'
 import { SILENT } from './store-under-test.ts'
@@ -173,6 +174,26 @@ describe('whatever the number of employees, rows in the outbox, cases and old ru
   ])('for %s', async (_, work) => {
     expect(await rowsExamined(pool, work)).toBeLessThan(FEW)
   })
+})
+
+test('the employees that a field is withheld from are counted without those of other fields and enterprises', async () => {
+  await pool.query(
+    `insert into dirsync.employee (enterprise_code, userid, withheld)
+     select 'W', 'w' || i, case when i % 10000 = 0 then '{level,category}' else '{level}' end::text[]
+     from generate_series(1, ${ROWS}) i;
+     insert into dirsync.employee (enterprise_code, userid, withheld) values ('V', 'v', '{level}');
+     insert into dirsync.field_block (enterprise_code, field) values ('W', 'category'), ('V', 'level')`,
+  )
+  await pool.query('vacuum analyze dirsync.employee')
+  const count = async () =>
+    expect(await withheldFields(pool)).toMatchObject([
+      { field: 'level', employees: 1 },
+      { field: 'category', employees: 4 },
+    ])
+  expect(await rowsExamined(pool, count)).toBeLessThan(100)
+  await pool.query(
+    `delete from dirsync.field_block; delete from dirsync.employee where enterprise_code in ('V', 'W')`,
+  )
 })
 
 describe('while the enterprise with the most urgent work is halted', () => {
