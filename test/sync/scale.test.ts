@@ -6,6 +6,8 @@ import { planPage } from '../../src/console/plan/stored.ts'
 import { readRunStory } from '../../src/console/runs/story.ts'
 import type { EmployeeLookup } from '../../src/hr/sources.ts'
 import { createPool, transaction } from '../../src/lib/database.ts'
+import { recordUnknownPayers } from '../../src/mirrors/payment-order.ts'
+import { mirrorCases } from '../../src/sync/cases.ts'
 import { lastFullReading, lastPlanPassed } from '../../src/sync/earlier-runs.ts'
 import { enterpriseCodes } from '../../src/sync/employee.ts'
 import { takeForQueue, takeProbes } from '../../src/sync/feeding.ts'
@@ -138,6 +140,11 @@ describe('whatever the number of employees, rows in the outbox, cases and old ru
     ['the last run that read every row', () => lastFullReading(pool)],
     ['whether the last plan passed', () => lastPlanPassed(pool)],
     ['the retries that are due', () => requestDueRetries(pool)],
+    ['the cases of a mirror', () => mirrorCases(pool, 'mirror-orders')],
+    [
+      'the payers who are unknown',
+      () => transaction(pool, client => recordUnknownPayers(client, RUN, '2026-01-01')),
+    ],
     ['filling the queue', () => transaction(pool, client => takeForQueue(client, 500, () => 1))],
     [
       'filling the queue while an enterprise is halted',
