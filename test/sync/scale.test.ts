@@ -6,7 +6,8 @@ import { planPage } from '../../src/console/plan/stored.ts'
 import { readRunStory } from '../../src/console/runs/story.ts'
 import type { EmployeeLookup } from '../../src/hr/sources.ts'
 import { createPool, transaction } from '../../src/lib/database.ts'
-import { recordUnknownPayers } from '../../src/mirrors/payment-order.ts'
+import { platformDay } from '../../src/lib/text.ts'
+import { ordersToAsk, recordUnknownPayers } from '../../src/mirrors/payment-order.ts'
 import { mirrorCases } from '../../src/sync/cases.ts'
 import { lastFullReading, lastPlanPassed } from '../../src/sync/earlier-runs.ts'
 import { enterpriseCodes } from '../../src/sync/employee.ts'
@@ -201,6 +202,23 @@ test('the employees that a field is withheld from are counted without those of o
   await pool.query(
     `delete from dirsync.field_block; delete from dirsync.employee where enterprise_code in ('V', 'W')`,
   )
+})
+
+test('the orders to ask for one by one are found without those that are over', async () => {
+  const day = (days: number) => platformDay(new Date(Date.now() - days * 86_400_000))
+  await pool.query(
+    `insert into dirsync.payment_order (trade_no, status, listed_on)
+     select 'T' || i, case when i <= 4 then 1 else (array[3, 6, 7])[i % 3 + 1] end, $1::date - i % 100
+     from generate_series(1, ${ROWS}) i`,
+    [day(40)],
+  )
+  await pool.query('vacuum analyze dirsync.payment_order')
+  const ask = async () =>
+    expect(
+      await transaction(pool, client => ordersToAsk(client, '', { start: day(30), today: day(0) }, [])),
+    ).toHaveLength(4)
+  expect(await rowsExamined(pool, ask)).toBeLessThan(100)
+  await pool.query('delete from dirsync.payment_order')
 })
 
 describe('while the enterprise with the most urgent work is halted', () => {
