@@ -46,6 +46,8 @@ const OLD = {
       and not (operation = 'mirror-orders'
                and exists (select from dirsync.payment_order o
                            where o.enterprise_code = t.enterprise_code and o.userid = t.entity_key))`,
+  // While its cause stays, a case is retried for ever. It keeps how often it failed, and when first and last.
+  dead_letter_event: `event = 'retried' and actor = 'dirsync' and at < now() - interval '30 days'`,
   sync_run: `
     -- What people decided stays, and what was sent of it.
     part_of is null and not exists (select from dirsync.plan_decision d where d.run_id = t.id) and (

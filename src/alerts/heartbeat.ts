@@ -107,9 +107,10 @@ const LATEST = `
   with good as (
     select latest.id, latest.finished_at
     from (values ('changes'), ('full')) k (kind)
+    cross join (select '' union all select name from dirsync.hr_source) s (name)
     cross join lateral (
       select r.id, r.finished_at from dirsync.sync_run r
-      where r.kind = k.kind and r.state = 'done' and ${OF_EVERYBODY}
+      where r.kind = k.kind and r.hr_source = s.name and r.state = 'done' and ${OF_EVERYBODY}
         -- One of the future is from before the clock was put back: it would be the latest until then.
         and r.finished_at between now() - ${NEWS} and now()
       order by r.finished_at desc, r.id desc limit 1) latest

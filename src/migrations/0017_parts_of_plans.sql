@@ -23,6 +23,23 @@ comment on column dirsync.sync_run.checked_at is
 comment on column dirsync.sync_run.checked_for is
   'held: how long checking HR again took; null: it was not checked again, or by an earlier version.';
 
+-- A counter never goes back: a run that is held again has been counted.
+alter table dirsync.sync_run add column has_ended boolean not null default false;
+comment on column dirsync.sync_run.has_ended is
+  'Whether it had ended before it was held again, and was counted then (see run_count).';
+create or replace function dirsync.count_ended_runs() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into dirsync.run_count as c (kind, state, ended, seconds)
+  select a.kind, a.state, count(*), sum(extract(epoch from a.finished_at - a.requested_at))
+  from added a join removed r using (id)
+  where a.finished_at is not null and r.finished_at is null and not a.has_ended
+  group by 1, 2 order by 1, 2
+  on conflict (kind, state) do update
+  set ended = c.ended + excluded.ended, seconds = c.seconds + excluded.seconds;
+  return null;
+end $$;
+
 -- What people decided about the plans of held runs: all of it, or a part. Kept for ever, as are these runs.
 create table dirsync.plan_decision (
   id          bigint generated always as identity primary key,  -- Number of the decision.
@@ -448,7 +465,8 @@ begin
   update dirsync.plan_decision d set returned = d.returned + rows where d.id = part.id;
   perform dirsync.count_decision(part.id);
   update dirsync.sync_run r
-  set state = 'held', undecided = r.undecided + rows, approved = false, finished_at = null, cancelled_at = null,
+  set state = 'held', undecided = r.undecided + rows, has_ended = r.has_ended or r.finished_at is not null,
+      approved = false, finished_at = null, cancelled_at = null,
       decided_by = null, decided_at = null, decision_reason = null, result = null,
       -- It says what took its place.
       message = case when r.state <> 'superseded' then r.message end

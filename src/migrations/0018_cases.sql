@@ -4,6 +4,18 @@ create index employee_dept_code on dirsync.employee (dept_code) where dept_code 
 -- Searched for whatever their capitals.
 create index employee_userid_lower on dirsync.employee ((lower(userid collate "C")), enterprise_code);
 create index department_code_lower on dirsync.department ((lower(dept_code collate "C")), enterprise_code);
+-- Cases of mirrors, of which each run asks several times.
+create index dead_letter_mirror on dirsync.dead_letter (operation, id)
+  where operation in ('mirror-orders', 'mirror-accounts', 'mirror-taxpayers') and state <> 'resolved';
+-- Whom a field is withheld from, beside fields that are withheld from all and other enterprises' employees. Rows with nothing
+-- withheld are not in it: their updates cost what they did.
+create function dirsync.withheld_fields(enterprise_code text, withheld text[]) returns text[]
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select array(select enterprise_code || '/' || w.field from unnest(withheld) as w (field))
+$$;
+comment on function dirsync.withheld_fields is 'The fields that are withheld from an employee, each with the enterprise.';
+create index employee_withheld_field
+  on dirsync.employee using gin (dirsync.withheld_fields(enterprise_code, withheld)) where withheld <> '{}';
 create index dead_letter_occurrences on dirsync.dead_letter (occurrences, id)
   where state not in ('resolved', 'ignored');
 -- With the key itself, so that a part of a key is looked for in the index alone.

@@ -61,12 +61,13 @@ export async function settleFailure(
       error,
     })
     if (again !== null) return postponeMirrorTask(db, task, again)
-    const key = { operation, enterpriseCode, entityKey: mirror }
-    for (const failed of failuresOf(result)) await recordFailure(db, { key, runId, startedAt }, failed)
     const ofPart = { enterpriseCode, part }
     const alone = field === part ? ofPart : { position }
     const all = dropped === 'run' ? {} : ofPart
+    // Before the cases: a cancel locks the run first, too.
     await dropMirrorTasks(db, runId, isAlone ? alone : all, lesson)
+    const key = { operation, enterpriseCode, entityKey: mirror }
+    for (const failed of failuresOf(result)) await recordFailure(db, { key, runId, startedAt }, failed)
   })
 }
 
@@ -109,7 +110,7 @@ async function decide(
   const result = resultOfRefusal({
     error,
     verdict,
-    claim: { attempts, cases },
+    claim: { active: true, attempts, cases },
     entity: 'mirror',
     field: part,
     sourceHash: null,

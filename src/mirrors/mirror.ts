@@ -160,6 +160,7 @@ export async function moveCursor(
   const { runId, position, page, pass } = task
   const { read, changed, calls } = progress
   const here = [runId, position, page, pass]
+  await lockRun(db, runId)
   const { rowCount } = next
     ? await db.query(
         `update dirsync.mirror_task
@@ -183,6 +184,11 @@ export async function moveCursor(
      where id = $1`,
     [runId, read, changed],
   )
+}
+
+/** A run is locked before its tasks, as `dirsync.cancel` does. */
+async function lockRun(db: ClientBase, runId: number): Promise<void> {
+  await db.query('select from dirsync.sync_run where id = $1 for no key update', [runId])
 }
 
 /** Whether a run has no more tasks of a task's part. */
@@ -232,6 +238,7 @@ export async function dropMirrorTasks(
   which: { position?: number; enterpriseCode?: string; part?: string },
   why: Said,
 ): Promise<void> {
+  await lockRun(db, runId)
   await db.query(
     `delete from dirsync.mirror_task
      where run_id = $1 and ($2::text is null or enterprise_code = $2) and ($3::text is null or part = $3)

@@ -187,7 +187,7 @@ export async function olderDays(
  * Payment order states (section 3.1) with nothing in progress: completed, refunded, reversed. The first two are not final: an
  * order may still be refunded, or refunded further.
  */
-const QUIET_STATES = [3, 6, 7]
+const QUIET_STATES = '3, 6, 7'
 
 /**
  * Orders to read one by one, newest first. Outside the window those with something in progress, once a day; the oldest are given
@@ -206,20 +206,20 @@ export async function ordersToAsk(
      from (
        select trade_no, listed_on from dirsync.payment_order
        where enterprise_code = $1 and listed_on < $2::date and listed_on > $3::date - ${ORDER_MAX_AGE_DAYS}
-         and (status is null or status <> all ($4))
+         and (status is null or status not in (${QUIET_STATES}))
          and (${ifPast('asked_at')} is null or (asked_at at time zone interval '+08:00')::date < $3::date)
        union
        select o.trade_no, o.listed_on
        from dirsync.refund r
        join dirsync.payment_order o on o.out_trade_no = r.outer_trade_no
        left join dirsync.mirror_day m on m.enterprise_code = o.enterprise_code and m.day = o.listed_on
-       where o.enterprise_code = $1 and o.listed_on <> all ($5)
+       where o.enterprise_code = $1 and o.listed_on <> all ($4)
          and greatest(r.sent_at, r.settled_at, r.notified_at)
              > coalesce(greatest(${ifPast('o.asked_at')}, ${ifPast('m.read_at')}), '-infinity')
      ) as wanted
      where length(trade_no) <= 16
      order by listed_on desc, trade_no`,
-    [enterpriseCode, start, today, QUIET_STATES, days],
+    [enterpriseCode, start, today, days],
   )
   return rows.map(row => row.trade_no)
 }

@@ -345,8 +345,8 @@ export async function mirrorCases(
     `select id, enterprise_code as "enterpriseCode", field, category, source_hash as "sourceHash", state,
             occurrences
      from dirsync.dead_letter
-     where operation = $1 and entity = 'mirror' and state <> 'resolved' order by id`,
-    [operation],
+     -- Not a parameter: an index has the cases of mirrors alone.
+     where operation = '${operation}' and entity = 'mirror' and state <> 'resolved' order by id`,
   )
   return rows
 }

@@ -41,8 +41,10 @@ export async function planDepartments(
     const setting = source.codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'
     return noWork('running', message('said.no_departments_sql', { setting }), 0)
   }
+  const delivered = await traced('read HR', () => readHr(source))
+  // Locked before departments are, as by decisions; and not while HR is read, which may take long.
   const inParts = await runsInParts(db, source.name, true)
-  const facts = await traced('read HR', () => departmentFacts(db, source, limits))
+  const facts = await checked(db, source, await remembered(db, source, delivered), limits)
   const { total, deletions, wanted, doubt } = facts
   const { state, message: why } = departmentsVerdict(facts, limits)
   const isWanted = new Set(wanted.map(({ enterpriseCode, deptCode }) => qualified(enterpriseCode, deptCode)))
@@ -117,7 +119,7 @@ export async function departmentFacts(
   source: NamedSource,
   limits: DepartmentLimits,
 ): Promise<DepartmentFacts> {
-  return checked(db, source, await readHr(db, source), limits)
+  return checked(db, source, await remembered(db, source, await readHr(source)), limits)
 }
 
 /** A source's departments in HR at one moment. */
@@ -126,9 +128,22 @@ interface Reading {
   counts: DepartmentCount[]
 }
 
-async function readHr(db: ClientBase | Pool, { hr, codes }: NamedSource): Promise<Reading> {
+interface Delivery {
+  departments: HrDepartmentRow[]
+  employees: DepartmentCount[]
+}
+
+async function readHr({ hr }: NamedSource): Promise<Delivery> {
+  const [departments, employees] = await Promise.all([hr.departments(), hr.employeesByDepartment()])
+  return { departments, employees }
+}
+
+async function remembered(
+  db: ClientBase | Pool,
+  { codes }: NamedSource,
+  { departments: delivered, employees }: Delivery,
+): Promise<Reading> {
   const isOwn = ({ enterpriseCode }: { enterpriseCode: string }) => !codes || codes.includes(enterpriseCode)
-  const [delivered, employees] = await Promise.all([hr.departments(), hr.employeesByDepartment()])
   const departments = delivered.filter(isOwn)
   // An enterprise without any department has not closed them all: more likely it is not the source's.
   const told =
@@ -190,7 +205,7 @@ export class DepartmentReader {
     const last = this.#last
     const begun = performance.now()
     if (last && run !== null && last.run === run && begun - last.begun < BELIEVED_MS) return last.reading
-    const reading = await readHr(db, source)
+    const reading = await remembered(db, source, await readHr(source))
     this.#last = { run, begun, reading }
     return reading
   }

@@ -288,7 +288,8 @@ export class JobProcessor {
           ? { result: unfinished('replan', atOnce(claimed)) }
           : { result: planNeverMatches(claimed) }
       }
-      if (claimed.named && row !== 'duplicate') present = { hash: sourceHash, heldHash: claimed.heldHash }
+      const { named, isHeld, heldHash } = claimed
+      if (named && row !== 'duplicate') present = { hash: sourceHash, isHeld, heldHash }
       const note = (sending: Sending) => noteSending(this.#deps.pool, key, claimed, sending)
       const job = { key: employee, claim: claimed, row, hash: sourceHash, noteSending: note }
       return { result: await reconcileEmployee(job, platform), present }

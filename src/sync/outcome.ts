@@ -102,10 +102,10 @@ interface Execution {
   waitedMs: Record<string, number>
   rateLimited: Record<string, number>
   /**
-   * For an employee whom a person named: hash of the HR row that was sent, null where HR has none, and of the one that waited
-   * for a decision. No plan was needed to send it, so its outcome stores what a plan would have stored.
+   * For an employee whom a person named: hash of the HR row that was sent, null where HR has none; whether one waited for a
+   * decision, and its hash. No plan was needed to send it, so its outcome stores what a plan would have stored.
    */
-  present?: { hash: string | null; heldHash: string | null } | undefined
+  present?: { hash: string | null; isHeld: boolean; heldHash: string | null } | undefined
   /**
    * The employee's state on the platform may have changed: it accepted fields, or an execution could not tell whether it did.
    * Cases that wait for that are retried.
@@ -211,7 +211,7 @@ export function refusalOf(error: unknown): Refusal {
 /** The one place that turns a verdict into a result: the job comes back, now or later, or becomes a case for review. */
 export function resultOfRefusal(
   refusal: Refusal & {
-    claim: Pick<Claim, 'attempts' | 'cases'>
+    claim: Pick<Claim, 'active' | 'attempts' | 'cases'>
     entity: Failure['entity']
     /** bind-openid: the merchant application id; mirror: the part of it; else empty. */
     field: string
@@ -241,7 +241,7 @@ export function resultOfRefusal(
   return finished(isAbsent ? 'awaiting_activation' : 'parked', {
     ...facts,
     stored: parkedEntity(entity, field, {
-      ...unasked(true),
+      ...unasked(claim.active),
       parkedHash: sourceHash,
       platformState: isAbsent ? 'absent' : 'unknown',
     }),

@@ -110,6 +110,12 @@ async function settleInFull(db: Pool, given: Settlement[]): Promise<void> {
 }
 
 /**
+ * SQL: employee `e` waits for the decision that the claim of the outcome `n` saw, not for a later one. Of the updated row itself
+ * alone, PostgreSQL reads the columns anew once it has waited for its lock.
+ */
+const IS_OVER = `n."isHeld" and e.held_hash is not distinct from n."heldHash"`
+
+/**
  * For employees whom a person named, HR's row is the one that was sent, as if a plan had passed it. Those that waited for a
  * decision about an older row no longer do; a row held since stays.
  */
@@ -123,14 +129,12 @@ async function writePresent(client: ClientBase, done: Settlement[]): Promise<voi
      set source_hash = n.hash,
          active = e.active and n.hash is not null,
          vanished_at = case when n.hash is null then coalesce(e.vanished_at, now()) end,
-         held_run = case when is_over then null else e.held_run end,
-         held_hash = case when is_over then null else e.held_hash end,
-         held_gone = e.held_gone and not is_over,
-         rejected = e.rejected and not is_over
-     from jsonb_to_recordset($1) as n ("enterpriseCode" text, "entityKey" text, hash uuid, "heldHash" uuid)
-     cross join lateral (
-       select e2.held_hash is not distinct from n."heldHash" as is_over from dirsync.employee e2
-       where e2.enterprise_code = n."enterpriseCode" and e2.userid = n."entityKey") o
+         held_run = case when ${IS_OVER} then null else e.held_run end,
+         held_hash = case when ${IS_OVER} then null else e.held_hash end,
+         held_gone = e.held_gone and not (${IS_OVER}),
+         rejected = e.rejected and not (${IS_OVER})
+     from jsonb_to_recordset($1)
+       as n ("enterpriseCode" text, "entityKey" text, hash uuid, "isHeld" boolean, "heldHash" uuid)
      where e.enterprise_code = n."enterpriseCode" and e.userid = n."entityKey"`,
     [JSON.stringify(named)],
   )

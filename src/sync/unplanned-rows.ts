@@ -40,7 +40,7 @@ export async function recordKeyless(
   else {
     const { rows: open } = await db.query<{ id: number }>(
       `select id from dirsync.dead_letter
-       where entity_key = $1 and operation = $2 and field = $3 and state <> 'resolved'`,
+       where enterprise_code = '' and entity_key = $1 and operation = $2 and field = $3 and state <> 'resolved'`,
       [NO_USER_ID, operation, field],
     )
     await endCases(

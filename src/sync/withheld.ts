@@ -20,27 +20,43 @@ export const IS_CASE_OF_BLOCK = `d.enterprise_code = b.enterprise_code and d.ent
 const COUNT_WITHHELD = `(
        select count(*)::int from (
          select from dirsync.employee e
-         where e.enterprise_code = b.enterprise_code and e.withheld <> '{}' and b.field = any (e.withheld)
+         where dirsync.withheld_fields(e.enterprise_code, e.withheld)
+               @> dirsync.withheld_fields(b.enterprise_code, array[b.field])
+           and e.withheld <> '{}'
          limit ${MOST_COUNTED + 1}) few)`
 
-/** Requests employees again whose withheld field has been unblocked meanwhile. */
+/**
+ * Requests employees again whose withheld field has been unblocked meanwhile, and those for whose refused field the enterprise's
+ * case has taken the place of their own: the field was held back for a case that is gone, and is to be withheld.
+ */
 export async function askLate(client: ClientBase, settlements: FinishedSettlement[]): Promise<void> {
-  const keys = settlements
-    .filter(({ stored }) => stored?.of === 'employee' && stored.memory.withheld.length > 0)
-    .map(({ key }) => key)
-  if (keys.length === 0) return
+  const late = settlements.flatMap(({ key, stored, resolve }) => {
+    if (stored?.of !== 'employee') return []
+    const { withheld } = stored.memory
+    const parked =
+      typeof resolve === 'string' ? [] : resolve.except.filter(field => !withheld.includes(field))
+    return withheld.length > 0 || parked.length > 0 ? [{ ...key, parked }] : []
+  })
+  if (late.length === 0) return
   await client.query(
     `insert into dirsync.pending as p (operation, enterprise_code, entity_key, priority)
      select 'update-employee', e.enterprise_code, e.userid, ${PRIORITY.full}
-     from jsonb_to_recordset($1) as a ("enterpriseCode" text, "entityKey" text)
+     from jsonb_to_recordset($1) as a ("enterpriseCode" text, "entityKey" text, parked jsonb)
      join dirsync.employee e on e.enterprise_code = a."enterpriseCode" and e.userid = a."entityKey"
      where exists (select from unnest(e.withheld) as w (field)
                    where not exists (select from dirsync.field_block b
                                      where b.enterprise_code = e.enterprise_code and b.field = w.field))
+        or exists (select from dirsync.dead_letter d
+                   where d.enterprise_code = e.enterprise_code and d.entity_key = e.userid
+                     and d.resolution = 'merged' and a.parked ? d.field
+                     and not exists (select from dirsync.dead_letter o
+                                     where o.enterprise_code = d.enterprise_code and o.entity_key = d.entity_key
+                                       and o.entity = 'employee' and o.operation = 'update-employee'
+                                       and o.field = d.field and o.state <> 'resolved'))
      order by e.enterprise_code, e.userid
      on conflict (operation, enterprise_code, entity_key, detail) do update
      set version = p.version + 1, enqueued_at = null, not_before = now(), replan_at = null`,
-    [JSON.stringify(keys)],
+    [JSON.stringify(late)],
   )
 }
 

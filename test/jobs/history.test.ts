@@ -163,6 +163,26 @@ test('closed dead letters go after 180 days, with their story; open ones never',
   expect(await store.value('select count(*) from dirsync.dead_letter_event')).toBe(2)
 })
 
+test('of the story of a case, retries by itself go after 30 days', async () => {
+  const id = await fail(store)
+  const event = { dead_letter_id: id, event: 'retried' }
+  await plant(
+    store,
+    'dead_letter_event',
+    { ...event, at: ago(31) },
+    { ...event, at: ago(29) },
+    { ...event, at: ago(31), actor: 'mei' },
+    { ...event, at: ago(31), event: 'changed' },
+  )
+  expect(await pruneHistory(store.pool)).toMatchObject({ dead_letter_event: 1 })
+  expect(await store.rows('select event, actor from dirsync.dead_letter_event order by id')).toEqual([
+    { event: 'opened', actor: 'dirsync' },
+    { event: 'retried', actor: 'dirsync' },
+    { event: 'retried', actor: 'mei' },
+    { event: 'changed', actor: 'dirsync' },
+  ])
+})
+
 test('an accepted case stays accepted as long as its employee exists', async () => {
   for (const key of ['here', 'vanished', 'unknown', 'D1', 'D2'])
     await fail(store, {

@@ -285,6 +285,24 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     expect(await spent(() => company.run('changes'))).toEqual({})
   })
 
+  once(
+    'someone who left HR has left, also where the platform does not say whether they are in service',
+    async () => {
+      await faults({ operation: 'employee/get', match: { userid: 'e0058' }, code: 1002200106 })
+      await hr(`update person set active = false where userid = 'e0058'`)
+      await company.run('changes')
+      expect(await cases('e0058')).toMatchObject([{ category: 'no_permission', state: 'open' }])
+      const { rows } = await company.db.query(
+        `select active, status from dirsync.employee where userid = 'e0058'`,
+      )
+      expect(rows).toEqual([{ active: false, status: 'left' }])
+      await hr(`update person set active = true where userid = 'e0058'`)
+      await company.control('DELETE', 'faults')
+      await company.run('changes')
+      expect((await cases('e0058')).filter(({ state }) => state !== 'resolved')).toEqual([])
+    },
+  )
+
   test('an answer lost after the effect is not a failure: the platform is asked before anything is repeated', async () => {
     await faults({ operation: 'employee/update', match: { userid: 'e0009' }, loseAnswer: true, times: 1 })
     await hr(`update person set name = 'Lost' where userid = 'e0009'`)

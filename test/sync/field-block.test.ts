@@ -113,6 +113,35 @@ describe('a refusal that can mean nothing but that the field is off', () => {
     expect(worded((await story(store, id)).at(-1)?.note)).toBe(`merged into case ${(await open())[0]?.id}`)
   })
 
+  test('is withheld from an employee whose case it took while a worker had them in hand', async () => {
+    const key = employeeOf('e2')
+    const refusedFirst = { enterprise_code: 'C1', field: 'level' }
+    await fail(store, { ...refusedFirst, entity_key: 'e2', category: 'feature_disabled' })
+    await plant(store, 'field_refusal', { ...refusedFirst, userid: 'e2', value_hash: 'x', run_id: 7 })
+    const settleNext = async (differs: Differs) => {
+      await settle(store.pool, [outcome(key, await begin(store, key), differs)])
+    }
+    const parked: Differs = { outcome: 'parked', employee: memory(), resolve: { except: ['level'] } }
+
+    // Their own case stands: they wait for it, and are not asked for again.
+    await plant(store, 'pending', outboxRow(key))
+    await settleNext(parked)
+    expect(await asked()).toEqual([])
+
+    await plant(store, 'pending', outboxRow(key))
+    const claimed = await begin(store, key)
+    expect(claimed).toMatchObject({ cases: [{ field: 'level' }], blocks: [] })
+    await execute(E1, refused('level'))
+    await settle(store.pool, [outcome(key, claimed, parked)])
+    expect(await asked()).toEqual(['e2'])
+    const again = await begin(store, key)
+    expect(again).toMatchObject({ cases: [], blocks: [{ field: 'level' }] })
+    const withheld = { ...parked, employee: memory({ withheld: ['level'] }) }
+    await settle(store.pool, [outcome(key, again, { ...withheld, resolve: 'none' })])
+    expect(await asked()).toEqual([])
+    expect(await withheldFrom()).toEqual(['e1', 'e2'])
+  })
+
   test('is told of an employee of the same name as the enterprise apart from the enterprise', async () => {
     await execute(E1, refused('level'))
     const namesake = employeeOf('C1')

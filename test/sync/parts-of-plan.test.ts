@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import type { HrSource } from '../../src/hr/source.ts'
 import { WHOLE } from '../../src/hr/sources.ts'
 import { transaction } from '../../src/lib/database.ts'
 import { lastPlanPassed } from '../../src/sync/earlier-runs.ts'
@@ -21,6 +22,20 @@ async function held(): Promise<number> {
   await hr(`update person set name = 'other' where userid < 'e6';
     update person set mobile = '13900000000' || substr(userid, 2) where userid in ('e4', 'e5')`)
   const { id, state } = await under.plan()
+  expect(state).toBe('held')
+  return id
+}
+
+const EMPLOYEES = 'select userid, name, mobile, dept_code, active from person'
+const DEPARTMENTS = 'select dept_code, parent_code, active, closed_at from department'
+
+/** The deletions of D1 to D3 are held. */
+async function heldDepartments(source: HrSource): Promise<number> {
+  await under.inSync(3, EMPLOYEES)
+  await hr(
+    `insert into department select 'D' || i, null, false, now() - interval '2 days' from generate_series(1, 3) i`,
+  )
+  const { id, state } = await under.plan('departments', { source })
   expect(state).toBe('held')
   return id
 }
@@ -405,13 +420,8 @@ describe('a part of a held plan', () => {
   })
 
   test('of departments: what is not decided is deleted by no later run', async () => {
-    const EMPLOYEES = 'select userid, name, mobile, dept_code, active from person'
-    const source = under.source(EMPLOYEES, 'select dept_code, parent_code, active, closed_at from department')
-    await under.inSync(3, EMPLOYEES)
-    await hr(
-      `insert into department select 'D' || i, null, false, now() - interval '2 days' from generate_series(1, 3) i`,
-    )
-    const { id } = await under.plan('departments', { source })
+    const source = under.source(EMPLOYEES, DEPARTMENTS)
+    const id = await heldDepartments(source)
     await under.planRequested(await approve(id, keys('D1')), source)
     expect(await under.pending()).toEqual(['D1'])
     await under.store.pool.query('delete from dirsync.pending')
@@ -455,6 +465,31 @@ describe('decisions about parts', () => {
     await tick()
     expect(await under.pending()).toEqual(['e9'])
     expect(await waiting()).toMatchObject({ e3: 'held', e4: 'rejected', e5: 'rejected' })
+  })
+
+  test('about departments do not wait while HR is read, and the plan goes by them', async () => {
+    const source = under.source(EMPLOYEES, DEPARTMENTS)
+    const id = await heldDepartments(source)
+    const asked = Promise.withResolvers<void>()
+    const answer = Promise.withResolvers<void>()
+    const departments = source.departments.bind(source)
+    vi.spyOn(source, 'departments').mockImplementationOnce(async () => {
+      asked.resolve()
+      await answer.promise
+      return departments()
+    })
+    const planned = under.plan('departments', { source })
+    try {
+      await asked.promise
+      await transaction(under.store.pool, async db => {
+        await db.query(`set local lock_timeout = '3s'`)
+        await db.query(`select dirsync.reject_part($1, $2, 'not so')`, [id, keys('D1')])
+      })
+    } finally {
+      answer.resolve()
+    }
+    expect(await planned).toMatchObject({ state: 'running', planned: 0 })
+    expect(await run(id)).toMatchObject({ state: 'held', undecided: 2 })
   })
 
   test('meet a plan that reads HR: what they approve is sent by its own run', async () => {

@@ -6,6 +6,9 @@ import { planPage } from '../../src/console/plan/stored.ts'
 import { readRunStory } from '../../src/console/runs/story.ts'
 import { type EmployeeLookup, WHOLE } from '../../src/hr/sources.ts'
 import { createPool, transaction } from '../../src/lib/database.ts'
+import { platformDay } from '../../src/lib/text.ts'
+import { ordersToAsk, recordUnknownPayers } from '../../src/mirrors/payment-order.ts'
+import { mirrorCases } from '../../src/sync/cases.ts'
 import { lastFullReading, lastPlanPassed } from '../../src/sync/earlier-runs.ts'
 import { enterpriseCodes } from '../../src/sync/employee.ts'
 import { takeForQueue, takeProbes } from '../../src/sync/feeding.ts'
@@ -15,6 +18,7 @@ import { requestDueRetries } from '../../src/sync/retries.ts'
 import { claimRun, finishRuns, runProgress } from '../../src/sync/run.ts'
 import { requestReplan } from '../../src/sync/run-requests.ts'
 import { runTimeLeft, timesLeft } from '../../src/sync/time-left.ts'
+import { withheldFields } from '../../src/sync/withheld.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { rowsExamined } from './rows-examined.ts'
 import { SILENT } from './store-under-test.ts'
@@ -137,6 +141,11 @@ describe('whatever the number of employees, rows in the outbox, cases and old ru
     ['the last run that read every row', () => lastFullReading(pool, WHOLE)],
     ['whether the last plan passed', () => lastPlanPassed(pool, '')],
     ['the retries that are due', () => requestDueRetries(pool)],
+    ['the cases of a mirror', () => mirrorCases(pool, 'mirror-orders')],
+    [
+      'the payers who are unknown',
+      () => transaction(pool, client => recordUnknownPayers(client, RUN, '2026-01-01')),
+    ],
     ['filling the queue', () => transaction(pool, client => takeForQueue(client, 500, () => 1))],
     [
       'filling the queue while an enterprise is halted',
@@ -173,6 +182,43 @@ describe('whatever the number of employees, rows in the outbox, cases and old ru
   ])('for %s', async (_, work) => {
     expect(await rowsExamined(pool, work)).toBeLessThan(FEW)
   })
+})
+
+test('the employees that a field is withheld from are counted without those of other fields and enterprises', async () => {
+  await pool.query(
+    `insert into dirsync.employee (enterprise_code, userid, withheld)
+     select 'W', 'w' || i, case when i % 10000 = 0 then '{level,category}' else '{level}' end::text[]
+     from generate_series(1, ${ROWS}) i;
+     insert into dirsync.employee (enterprise_code, userid, withheld) values ('V', 'v', '{level}');
+     insert into dirsync.field_block (enterprise_code, field) values ('W', 'category'), ('V', 'level')`,
+  )
+  await pool.query('vacuum analyze dirsync.employee')
+  const count = async () =>
+    expect(await withheldFields(pool)).toMatchObject([
+      { field: 'level', employees: 1 },
+      { field: 'category', employees: 4 },
+    ])
+  expect(await rowsExamined(pool, count)).toBeLessThan(100)
+  await pool.query(
+    `delete from dirsync.field_block; delete from dirsync.employee where enterprise_code in ('V', 'W')`,
+  )
+})
+
+test('the orders to ask for one by one are found without those that are over', async () => {
+  const day = (days: number) => platformDay(new Date(Date.now() - days * 86_400_000))
+  await pool.query(
+    `insert into dirsync.payment_order (trade_no, status, listed_on)
+     select 'T' || i, case when i <= 4 then 1 else (array[3, 6, 7])[i % 3 + 1] end, $1::date - i % 100
+     from generate_series(1, ${ROWS}) i`,
+    [day(40)],
+  )
+  await pool.query('vacuum analyze dirsync.payment_order')
+  const ask = async () =>
+    expect(
+      await transaction(pool, client => ordersToAsk(client, '', { start: day(30), today: day(0) }, [])),
+    ).toHaveLength(4)
+  expect(await rowsExamined(pool, ask)).toBeLessThan(100)
+  await pool.query('delete from dirsync.payment_order')
 })
 
 describe('while the enterprise with the most urgent work is halted', () => {

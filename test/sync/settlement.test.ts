@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { transaction } from '../../src/lib/database.ts'
 import { claim } from '../../src/sync/claim.ts'
 import type { Settlement } from '../../src/sync/outcome.ts'
 import { settle } from '../../src/sync/settlement.ts'
@@ -6,7 +7,7 @@ import { inWords } from '../../src/texts/message.ts'
 import { worded } from '../texts/worded.ts'
 import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
 import { caseOf, fail, hash, plant, plantRun } from './planted.ts'
-import { StoreUnderTest } from './store-under-test.ts'
+import { StoreUnderTest, WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
@@ -280,6 +281,35 @@ describe('the memory of an employee', () => {
     })
   })
 })
+
+test.each([
+  ['another row', hash()],
+  ['that the employee is gone', null],
+])(
+  'an employee whom a person named stays held if a plan holds %s while the outcome is written',
+  async (_, held) => {
+    const run = await plantRun(store, { state: 'held' })
+    const sent = hash()
+    await plant(store, 'employee', { userid: 'e1', source_hash: sent })
+    await work('e1', { named: true })
+    const named = outcome(E1, await begin(store, E1), {
+      employee: memory({ acknowledgedHash: sent }),
+      isStored: true,
+      present: { hash: sent, isHeld: false, heldHash: null },
+    })
+    let settled: Promise<void> | undefined
+    await transaction(store.pool, async plan => {
+      await plan.query(
+        'update dirsync.employee set held_run = $1, held_hash = $2::uuid, held_gone = $2::uuid is null',
+        [run, held],
+      )
+      settled = settle(store.pool, [named])
+      await vi.waitUntil(async () => (await store.rows(WAITING_FOR_A_LOCK)).length > 0, { timeout: 20_000 })
+    })
+    await settled
+    expect(await remembered()).toMatchObject({ held_run: run, held_hash: held, held_gone: held === null })
+  },
+)
 
 test('an open id is bound, and bound anew', async () => {
   const key = { operation: 'bind-openid' as const, enterpriseCode: 'C1', entityKey: 'e1', detail: '20000001' }

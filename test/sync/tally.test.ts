@@ -121,3 +121,21 @@ test('the tally stays exact while it is compacted during writes, and becomes sho
   await expectExact()
   expect(await store.value(`select count(*) from dirsync.tally`)).toBeLessThan(250)
 })
+
+test('a run that is held again after its end is counted as ended once', async () => {
+  const run = await plantRun(store, { state: 'held', undecided: 0 })
+  const end = (state: string) =>
+    store.pool.query('update dirsync.sync_run set state = $1, finished_at = now()', [state])
+  await end('superseded')
+  await plant(store, 'plan_decision', {
+    ...{ run_id: run, approved: true, filter: {}, planned: 1, reasons: {}, decided_by: 'mei' },
+  })
+  await store.pool.query('select dirsync.hold_again(d, 1) from dirsync.plan_decision d')
+  expect(await store.rows('select state, finished_at from dirsync.sync_run')).toEqual([
+    { state: 'held', finished_at: null },
+  ])
+  await end('rejected')
+  expect(await store.rows('select kind, state, ended::int from dirsync.run_count')).toEqual([
+    { kind: 'changes', state: 'superseded', ended: 1 },
+  ])
+})

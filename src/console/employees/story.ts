@@ -160,7 +160,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
       read<EmployeeStory['pending'][number]>(
         `select ${PENDING_COLUMNS}
          from dirsync.pending p
-         where enterprise_code = $1 and entity_key = $2 and operation <> 'delete-department'`,
+         where operation in ('update-employee', 'bind-openid') and enterprise_code = $1 and entity_key = $2`,
       ),
       read<EmployeeStory['attempts'][number]>(
         `select started_at, run_id, operation, detail, outcome, duration_ms, calls, fields, platform_code,
