@@ -119,8 +119,8 @@ export async function writeMirrorPlan(
 }
 
 /**
- * Whether a run still goes on: nothing is written of one that a person has cancelled. Until the end of the transaction, cancelling
- * it waits.
+ * Whether a run still goes on: nothing is written of one that a person has cancelled. Asked before anything is locked: until the
+ * end of the transaction cancelling waits, which locks the run before its tasks.
  */
 export async function keepMirrorRun(db: ClientBase, runId: number): Promise<boolean> {
   const { rowCount } = await db.query(
@@ -160,7 +160,6 @@ export async function moveCursor(
   const { runId, position, page, pass } = task
   const { read, changed, calls } = progress
   const here = [runId, position, page, pass]
-  await lockRun(db, runId)
   const { rowCount } = next
     ? await db.query(
         `update dirsync.mirror_task
@@ -184,11 +183,6 @@ export async function moveCursor(
      where id = $1`,
     [runId, read, changed],
   )
-}
-
-/** A run is locked before its tasks, as `dirsync.cancel` does. */
-async function lockRun(db: ClientBase, runId: number): Promise<void> {
-  await db.query('select from dirsync.sync_run where id = $1 for no key update', [runId])
 }
 
 /** Whether a run has no more tasks of a task's part. */
@@ -238,7 +232,6 @@ export async function dropMirrorTasks(
   which: { position?: number; enterpriseCode?: string; part?: string },
   why: Said,
 ): Promise<void> {
-  await lockRun(db, runId)
   await db.query(
     `delete from dirsync.mirror_task
      where run_id = $1 and ($2::text is null or enterprise_code = $2) and ($3::text is null or part = $3)

@@ -1,6 +1,12 @@
 import { expect, test, vi } from 'vitest'
 import { type ClientBase, transaction } from '../../src/lib/database.ts'
-import { dropMirrorTasks, type MirrorTask, moveCursor, nextMirrorTask } from '../../src/mirrors/mirror.ts'
+import {
+  dropMirrorTasks,
+  keepMirrorRun,
+  type MirrorTask,
+  moveCursor,
+  nextMirrorTask,
+} from '../../src/mirrors/mirror.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { plant, plantRun } from '../sync/planted.ts'
 import { StoreUnderTest, WAITING_FOR_A_LOCK } from '../sync/store-under-test.ts'
@@ -20,7 +26,9 @@ test.each<[string, (db: ClientBase, task: MirrorTask) => Promise<void>]>([
   let written: Promise<unknown> | undefined
   await transaction(store.pool, async db => {
     await db.query('select from dirsync.sync_run where id = $1 for no key update', [run])
-    written = transaction(store.pool, reader => write(reader, task)).catch((error: unknown) => error)
+    written = transaction(store.pool, async reader => {
+      if (await keepMirrorRun(reader, run)) await write(reader, task)
+    }).catch((error: unknown) => error)
     await vi.waitUntil(async () => (await store.rows(WAITING_FOR_A_LOCK)).length > 0, { timeout: 20_000 })
     await db.query('select dirsync.cancel($1)', [run])
   })
