@@ -140,6 +140,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Alerts that are active or about to be raised': '持续中或即将触发的告警',
   'false: it is over, or another person has acknowledged it': 'false 表示告警已恢复，或已由他人认领',
   'How long; or give `until`': '多长时间；也可改用 `until`',
+  'A moment (ISO 8601); without an offset in the time zone `zone`':
+    '时刻（ISO 8601）；不带时差时按时区 `zone`',
   'A moment (ISO 8601), within 30 days; without an offset in the time zone `zone`':
     '时刻（ISO 8601），30 天以内；不带时差时按时区 `zone`',
   'Time zone of `until` if it has no offset, such as Asia/Shanghai':
@@ -302,7 +304,6 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'The version of the case that the caller saw; if the case has changed since, the request is refused':
     '调用者所见的异常项版本；若此后有变化，则拒绝执行',
   'The run that tries it': '执行重试的同步任务',
-  'A moment (ISO 8601)': '时刻（ISO 8601）',
   'How the person to whom it is assigned is told; no_way: not at all, as no address or no channel is known; no_need: no one, or the caller':
     '如何通知负责人；no_way 表示无法通知，因为没有已知的地址或渠道；no_need 表示无需通知，因为未指派或就是调用者本人',
   'The cases with these numbers, or all that match the filter; absent: whatever is given':
@@ -520,12 +521,18 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'accepted: it was carried out; rejected: it was not': 'accepted 表示已执行，rejected 表示未执行',
   'How you know; kept in the audit': '判断的依据；记入审计',
   // mirrors
-  'Listed in MIRRORS, so it is read by its schedule': '已在 MIRRORS 中列出，因此按定时计划读取',
+  'Read by its schedule: MIRRORS lists it, and its schedule is not off':
+    '按定时计划读取：MIRRORS 已列出该镜像，且其定时计划未关闭',
+  'null: it is off': 'null：未开启',
+  'true: more than these were found by `q`; give more of it':
+    'true：按 `q` 找到的不止这些；请输入更完整的内容',
+  'Only those of this one of several HR sources; absent: all': '仅限多个人事数据源中的这一个；省略则为全部',
+  'Cron jobs that a person has paused, and without which employees stay out of sync':
+    '由人员暂停、且暂停后员工数据无法保持同步的定时任务',
   'The latest run that has ended': '最近结束的任务',
   'How many parts it has to read': '需要读取多少部分',
   'How many of them are still to be read': '其中尚未读取的数量',
   'The run that waits or is under way': '等待中或进行中的任务',
-  'null: it is off, or no scheduler has run yet': 'null 表示未开启，或尚未运行过调度进程',
   'Since when its schedule has been paused': '自何时起其定时任务已暂停',
   'User id': '员工 ID',
   'The beginning of a payment order number': '支付订单号的开头',
