@@ -189,7 +189,7 @@ export class PlatformClient {
       const facts = { ...refund, refundedNow, notCarriedOutAfterMs, now: new Date(this.#clock()) }
       const settled = settleByOrderRecord(facts)
       if (settled) return settled.verdict
-      if (tradeNo === undefined) return settleByPaymentOrders([], refund.refundedBefore).verdict
+      if (tradeNo === undefined) return 'unknown'
       const paymentOrder = await this.paymentOrders.get({ trade_no: tradeNo, ...enterprise }, options)
       return settleByPaymentOrders([paymentOrder], refund.refundedBefore).verdict
     },

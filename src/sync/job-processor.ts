@@ -1,4 +1,5 @@
 import type { EmployeeKey } from '../directory/employee.ts'
+import { parseActive } from '../directory/field-rules.ts'
 import { rowHash } from '../directory/hash.ts'
 import { HrUnavailableError, isOfHr, noSourceHas } from '../hr/source.ts'
 import type { HrSources, NamedSource } from '../hr/sources.ts'
@@ -272,6 +273,7 @@ export class JobProcessor {
   ): Promise<Attempted> {
     let sourceHash: string | null = null
     let present: Settlement['present']
+    let { active } = claimed
     try {
       const employee = { enterpriseCode: key.enterpriseCode, userid: key.entityKey }
       // Read after the claim, whose version fences it: an older row can never settle a newer request.
@@ -289,13 +291,16 @@ export class JobProcessor {
           : { result: planNeverMatches(claimed) }
       }
       const { named, isHeld, heldHash } = claimed
-      if (named && row !== 'duplicate') present = { hash: sourceHash, isHeld, heldHash }
+      if (named && row !== 'duplicate') {
+        present = { hash: sourceHash, isHeld, heldHash }
+        active = row !== null && parseActive(row.active) !== false
+      }
       const note = (sending: Sending) => noteSending(this.#deps.pool, key, claimed, sending)
       const job = { key: employee, claim: claimed, row, hash: sourceHash, noteSending: note }
       return { result: await reconcileEmployee(job, platform), present }
     } catch (error) {
       if (isOfHr(error)) return { result: await this.#haltForHr(claimed, source, error) }
-      return { result: await this.#fail(key, claimed, error, sourceHash), present }
+      return { result: await this.#fail(key, { ...claimed, active }, error, sourceHash), present }
     }
   }
 

@@ -6,7 +6,7 @@ import type { FinishedSettlement } from './outcome.ts'
 
 /** Employees from whom blocked fields are withheld: which of them probe, which are sent again afterwards, and their number. */
 
-/** Limit of the count, so that counting costs the same however many there are. */
+/** Limit of the count. Of a field that is withheld from more, the index is read to its end all the same. */
 export const MOST_COUNTED = 10_000
 
 /** A probe without an outcome for this long is given to another employee. */

@@ -303,6 +303,25 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     },
   )
 
+  once(
+    'who is back in HR when a person names them is in service, also where the platform refuses',
+    async () => {
+      await hr(`update person set active = false where userid = 'e0057'`)
+      await company.run('changes')
+      await hr(`update person set active = true where userid = 'e0057'`)
+      await faults({ operation: 'employee/get', match: { userid: 'e0057' }, code: 1002200106 })
+      const { rows: runs } = await company.db.query(`select dirsync.resync('employees', 'e0057') as id`)
+      await endOf(company.db, Number(runs[0].id))
+      const { rows } = await company.db.query(
+        `select active, status from dirsync.employee where userid = 'e0057'`,
+      )
+      expect(rows).toEqual([{ active: true, status: 'dead_lettered' }])
+      await company.control('DELETE', 'faults')
+      await company.run('full')
+      expect((await cases('e0057')).filter(({ state }) => state !== 'resolved')).toEqual([])
+    },
+  )
+
   test('an answer lost after the effect is not a failure: the platform is asked before anything is repeated', async () => {
     await faults({ operation: 'employee/update', match: { userid: 'e0009' }, loseAnswer: true, times: 1 })
     await hr(`update person set name = 'Lost' where userid = 'e0009'`)

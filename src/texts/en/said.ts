@@ -387,7 +387,7 @@ export const saidTexts = {
   'said.record_cannot_tell':
     'what was refunded before is not known, so the order record cannot tell: {reading}',
   'said.no_payment_order':
-    "none of the order's payment orders is known, so the platform may still be carrying the refund out: mirror payment orders (MIRRORS=orders, or once with dirsync resync --orders) so that dirsync can tell, or look in the platform's back office, then say so with dirsync refund resolve",
+    "none of the order's payment orders is known, so the platform may still be carrying the refund out: mirror payment orders (MIRRORS=orders, or once with dirsync resync --orders; PAYMENT_ORDER_DAYS has to reach back to the order) so that dirsync can tell, or look in the platform's back office, then say so with dirsync refund resolve",
   'said.left_to_person': 'ask the platform, then say so with dirsync refund resolve',
   'said.merged': 'merged into case {case}',
   'said.more_withheld': 'more is withheld',

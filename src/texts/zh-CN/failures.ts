@@ -434,7 +434,7 @@ export const failures = {
   'said.not_carried_out': '未执行，且不会再执行',
   'said.record_cannot_tell': '此前的退款金额未知，订单记录无法说明结果：{reading}',
   'said.no_payment_order':
-    '未知该订单的支付订单，平台可能仍在办理此退款：请开启支付订单镜像（MIRRORS=orders，或用 dirsync resync --orders 读取一次），以便 dirsync 判断；或在平台后台查看，再用 dirsync refund resolve 登记结果',
+    '未知该订单的支付订单，平台可能仍在办理此退款：请开启支付订单镜像（MIRRORS=orders，或用 dirsync resync --orders 读取一次；PAYMENT_ORDER_DAYS 须涵盖该订单的日期），以便 dirsync 判断；或在平台后台查看，再用 dirsync refund resolve 登记结果',
   'said.left_to_person': '请向平台查询，再用 dirsync refund resolve 登记结果',
   'said.merged': '已并入异常项 {case}',
   'said.more_withheld': '停发的内容增加',
