@@ -55,12 +55,12 @@ export interface Channel {
  * - `CHANNEL_LIMITED`: too many messages; `retryAfterMs` if the server says when to retry
  * - `CHANNEL_REFUSED`: the server refuses it and would again: address, signature, credentials, recipient
  *
- * `isOfRecipient`: the answer is about whom the message is for.
+ * `isOfRecipient`: whether the answer is about whom the message is for; null: the channel does not tell.
  */
 export class ChannelError extends Error {
   readonly code: 'CHANNEL_UNAVAILABLE' | 'CHANNEL_LIMITED' | 'CHANNEL_REFUSED'
   readonly retryAfterMs: number | null
-  readonly isOfRecipient: boolean
+  readonly isOfRecipient: boolean | null
 
   constructor(
     code: ChannelError['code'],
@@ -71,7 +71,7 @@ export class ChannelError extends Error {
     this.name = 'ChannelError'
     this.code = code
     this.retryAfterMs = options?.retryAfterMs ?? null
-    this.isOfRecipient = options?.isOfRecipient ?? false
+    this.isOfRecipient = options?.isOfRecipient ?? null
   }
 }
 

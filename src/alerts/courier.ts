@@ -169,7 +169,7 @@ export class Courier {
 /** Whether a failure is one of the channel, and not of the one person whom a notice is for. */
 function isOfChannel({ channel }: Taken, error: unknown): boolean {
   if (!channel.includes('/') || !(error instanceof ChannelError)) return true
-  return error.code === 'CHANNEL_UNAVAILABLE' && !error.isOfRecipient
+  return error.isOfRecipient === null ? error.code === 'CHANNEL_UNAVAILABLE' : !error.isOfRecipient
 }
 
 /**

@@ -213,7 +213,9 @@ function printRest({ departments, openids, platform_calls }: SyncSummary): void 
 function printHalt({ scope, category, message, remedy, since }: HaltReport): void {
   const what = haltedText(shellLanguage(), scope)
   const halt = { what, time: shortTime(since), category: words(named('category', category)) }
-  print('', colours.red(say('shell.halted_since', halt)))
+  print('')
+  // A person's pause says by itself what it is.
+  if (category !== 'paused') print(colours.red(say('shell.halted_since', halt)))
   printText(said(message))
   printArrow(said(remedy))
 }

@@ -173,7 +173,7 @@ async function planRun(options: PlanOptions): Promise<void> {
     plans.push(plan)
     if (!options.json) printSourcePlan(plan, halt, options, context.program)
   }
-  if (options.json) printJson(documentOf(plans, options))
+  if (options.json) printJson(documentOf(plans, halt ?? null, options))
   if (plans.some(({ preview }) => !preview || !passes(preview))) throw new FailedError('')
 }
 
@@ -230,12 +230,12 @@ function departmentsState({ state, message }: Departments['verdict']): keyof typ
 type Departments = NonNullable<RunPreview['departments']>
 
 /** A list for several sources; for a single or named source, its plan alone. */
-function documentOf(plans: readonly SourcePlan[], options: PlanOptions): unknown {
+function documentOf(plans: readonly SourcePlan[], halt: HaltReport | null, options: PlanOptions): unknown {
   const documents = plans.map(({ source, preview, comparison, error }) => ({
     ...(source !== '' && { source }),
     ...(preview ? document(kindOf(options), preview, comparison) : { kind: kindOf(options), error }),
   }))
-  return documents.length === 1 ? documents[0] : { sources: documents }
+  return { ...(documents.length === 1 ? documents[0] : { sources: documents }), halt }
 }
 
 function printSourcePlan(
@@ -338,8 +338,8 @@ function printPlan(
 }
 
 /** That a run would wait, and for what. */
-function printWait({ scope, message: reason, remedy }: HaltReport): void {
-  printText(said(message('said.halt', { what: haltOf(scope), reason })))
+function printWait({ scope, category, message: reason, remedy }: HaltReport): void {
+  printText(said(category === 'paused' ? reason : message('said.halt', { what: haltOf(scope), reason })))
   printArrow(said(remedy))
   printText(say('shell.plan_waits'))
 }

@@ -196,13 +196,16 @@ test('a notice that its channel takes shows that the channel works', async () =>
   ).toBe(0)
 })
 
-test('a channel whose server takes no notice fails, and its notices wait', async () => {
+test.each([
+  ['is away', () => 'smtp://127.0.0.1:9?tls=off'],
+  ['refuses the password', (port: number) => `smtp://dirsync:wrong@127.0.0.1:${port}?tls=off`],
+])('a channel whose server %s fails, and its notices wait', async (_, address) => {
   await user('li', { mail: 'li@example.com' })
   await mei().assign(await aCase(), 'li')
-  const { open } = await channels()
+  const { mail, open } = await channels()
   const [post] = open
   if (!post) throw new Error('there is no channel')
-  const away = openChannel({ ...post.settings, url: 'smtp://127.0.0.1:9?tls=off' })
+  const away = openChannel({ ...post.settings, url: address(mail.port) })
   onTestFinished(() => away.close())
   await transaction(store.pool, client => noteChannels(client, [away]))
   startCourier([away])

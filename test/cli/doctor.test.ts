@@ -295,7 +295,7 @@ test('a pause is a warning, and the enterprise without a code is called so', asy
   expect(paused.findings).toContainEqual({
     check: 'halt',
     status: 'warning',
-    what: expect.stringMatching(/^All calls are paused by .*: maintenance$/),
+    what: expect.stringMatching(/^All calls are paused \(.*: maintenance\)$/),
     remedy: expect.stringContaining('dirsync resume'),
   })
   await pool.query(`

@@ -128,13 +128,15 @@ function mailError(error: unknown, settings: ChannelSettings, say: (text: string
   const failure = error as SmtpFailure
   const { host } = new URL(settings.url)
   const { code, response } = failure
+  const ofServer = { isOfRecipient: false }
   const reason = say(sentenceOf(error))
   if (isMistrust(reason))
-    return new ChannelError('CHANNEL_REFUSED', `${host} is not trusted: ${reason} (${TRUST_HINT})`)
+    return new ChannelError('CHANNEL_REFUSED', `${host} is not trusted: ${reason} (${TRUST_HINT})`, ofServer)
   if (code === 'ETLS')
     return new ChannelError(
       'CHANNEL_REFUSED',
       `${host} does not speak STARTTLS: ${reason} (smtps:// begins with TLS; ?tls=off at the end does without)`,
+      ofServer,
     )
   if (response !== undefined) {
     const isFinal = (failure.rejectedErrors ?? [failure]).every(({ permanent }) => permanent === true)
@@ -146,8 +148,8 @@ function mailError(error: unknown, settings: ChannelSettings, say: (text: string
     )
   }
   return code === 'EAUTH' || code === 'ENOAUTH'
-    ? new ChannelError('CHANNEL_REFUSED', `${host} does not let us sign in: ${reason}`)
-    : new ChannelError('CHANNEL_UNAVAILABLE', `${host} gave no complete answer: ${reason}`)
+    ? new ChannelError('CHANNEL_REFUSED', `${host} does not let us sign in: ${reason}`, ofServer)
+    : new ChannelError('CHANNEL_UNAVAILABLE', `${host} gave no complete answer: ${reason}`, ofServer)
 }
 
 /* A message as mail: plain text, and HTML that loads nothing from elsewhere. */

@@ -61,8 +61,9 @@ export async function readEmployees(
   }
   const department = code === undefined ? undefined : { enterpriseCode: enterprise, code }
   const found = async (text: string) => {
-    const { employees, hr, hr_failure } = await findPeople(services, ask, text, limit + 1)
-    return { items: employees.slice(0, limit), more: employees.length > limit, hr, hr_failure, next: null }
+    const { employees, isCut, hr, hr_failure } = await findPeople(services, ask, text, limit + 1)
+    const more = isCut || employees.length > limit
+    return { items: employees.slice(0, limit), more, hr, hr_failure, next: null }
   }
   const listed = async () => ({
     ...(await listEmployees(services.pool, { status, department }, { after: cursor, limit })),

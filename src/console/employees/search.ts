@@ -34,6 +34,8 @@ export const HrFailure = SaidText.nullable().describe('Why HR cannot be searched
 /** What HR has by the text, besides what dirsync knows itself. */
 interface Found {
   employees: FoundEmployee[]
+  /** Whether HR has more: those of other sources than their enterprise's are left out after it was asked. */
+  isCut: boolean
   departments: DepartmentKey[]
   hr: z.infer<typeof HrSearch>
   hr_failure: Said | null
@@ -62,13 +64,13 @@ export async function findPeople(
   // Names of departments stand on every page, those of people do not.
   const by = seesPeople && mayAs(role, 'reviewer') ? columns : []
   if (isKnown || columns.length === 0 || (by.length === 0 && !seesDepartments))
-    return { employees: own, departments: [], hr: 'not_asked', hr_failure: null }
+    return { employees: own, isCut: false, departments: [], hr: 'not_asked', hr_failure: null }
   if (by.length > 0) await people.readings.record(ask, 'search', { by })
   ask.marks.expect({
     employees: own.map(({ enterprise_code: enterpriseCode, userid }) => ({ enterpriseCode, userid })),
     departments: [],
   })
-  const { employees, departments, trouble } = await people.search(
+  const { employees, departments, isCut, trouble } = await people.search(
     {
       departments: seesDepartments ? wanted : null,
       by: by.map(column => [column, column === 'mobile' ? mobilesOf(wanted) : [wanted]]),
@@ -80,6 +82,7 @@ export async function findPeople(
   const found = employees.length === 0 ? own : await searchEmployees(pool, wanted, { limit, inHr: employees })
   return {
     employees: found,
+    isCut,
     departments,
     hr: trouble?.hr ?? 'asked',
     hr_failure: trouble?.reason ?? null,

@@ -8,6 +8,7 @@ import type { Said } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { rangeFields } from '../range.ts'
+import { sourceChoice } from '../runs/list-view.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import {
   actionForm,
@@ -59,13 +60,16 @@ export function dryRunsBody(
   { items, next }: DryRunsResult,
   given: Given,
   mistake: Mistake | null,
-  range: Parameters<typeof rangeFields>[2],
+  filter: Parameters<typeof rangeFields>[2] & { source?: string | undefined },
 ): SafeHtml {
   const { t, language } = ask
   return html`${head(t('mapping.dry_runs'))}
   ${mistake ? mistakeAlert(ask, given.text, mistake) : ''}
   ${selectForm(ask, given)}
-  ${filters(ask, '/mapping/dry-runs', rangeFields(ask, t('mapping.asked_for'), range))}
+  ${filters(ask, '/mapping/dry-runs', [
+    ...sourceChoice(ask, given.sources, filter.source),
+    ...rangeFields(ask, t('mapping.asked_for'), filter),
+  ])}
   ${live(
     /^\/mapping\/dry-runs(?:\?|$)/.test(ask.url) ? ask : { ...ask, url: '/mapping/dry-runs' },
     'dry-runs',
@@ -103,7 +107,9 @@ export function dryRunsBody(
         ],
         {
           caption: t('mapping.latest_dry_runs'),
-          empty: empty(t('mapping.no_dry_runs'), t('mapping.no_dry_runs.remedy')),
+          empty: [filter.source, filter.from, filter.to].some(value => value !== undefined)
+            ? empty(t('mapping.no_dry_runs_match'))
+            : empty(t('mapping.no_dry_runs'), t('mapping.no_dry_runs.remedy')),
           href: ({ id }) => `/mapping/dry-runs/${id}`,
         },
       ),

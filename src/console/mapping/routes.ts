@@ -112,7 +112,7 @@ function mapping(services: Services): Endpoint[] {
           problem.cause instanceof MappingError && input.mapping !== undefined
             ? problem.cause
             : { reason: problem.said, place: null }
-        const dryRuns = await readDryRuns(services, ask, { source: input.source, limit: 20 })
+        const dryRuns = await readDryRuns(services, ask, { limit: 20 })
         const text = input.mapping ?? (await employeesFile(sourceOf(services, input.source)))?.sql ?? ''
         const given = { text, source: input.source ?? '', sources: namesOf(services) }
         return dryRunsPage(ask, dryRuns, given, { message: reason, place })
@@ -161,10 +161,10 @@ function dryRunsPage(
   result: DryRunsResult,
   given: Parameters<typeof dryRunsBody>[2],
   mistake: Parameters<typeof dryRunsBody>[3],
-  range: Parameters<typeof dryRunsBody>[4] = {},
+  filter: Parameters<typeof dryRunsBody>[4] = {},
 ) {
   return {
     title: ask.t('mapping.dry_runs'),
-    body: dryRunsBody(ask, result, given, mistake, range),
+    body: dryRunsBody(ask, result, given, mistake, filter),
   }
 }

@@ -29,7 +29,11 @@ const Run = z.object({
 
 const MirrorStatus = z.object({
   mirror: z.enum(MIRRORS),
-  on: z.boolean().describe('Read by its schedule: MIRRORS lists it, and its schedule is not off'),
+  on: z
+    .boolean()
+    .describe(
+      'Read by its schedule: MIRRORS lists it, and its schedule is not off; false until a scheduler has run',
+    ),
   last: Run.nullable().describe('The latest run that has ended'),
   present: Run.nullable().describe('The run that waits or is under way'),
   next_read_at: z.date().nullable().describe('null: it is off'),

@@ -6,7 +6,7 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { rangeFields } from '../range.ts'
 import { type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
-import { duration, filters, percent } from '../ui/parts.ts'
+import { duration, type Field, filters, percent } from '../ui/parts.ts'
 import { BY_ITSELF, type ListedRun } from './list.ts'
 import type { RunsResult } from './query.ts'
 import { kindName, outcomesText, partsText, runStateWords, timeLeftText, tookMs, whoText } from './words.ts'
@@ -109,18 +109,17 @@ function filterForm(ask: Ask, filter: Filter, sources: readonly string[]): SafeH
         filter.by,
       ),
     },
-    ...(sources.length > 0
-      ? [
-          {
-            name: 'source',
-            label: t('runs.source'),
-            value: filter.source,
-            choices: [all, ...sources.map(name => ({ value: name, text: name }))],
-          },
-        ]
-      : []),
+    ...sourceChoice(ask, sources, filter.source),
     ...rangeFields(ask, t('runs.asked'), filter),
   ])
+}
+
+/** The choice of one of several HR sources; nothing where there is only one. */
+export function sourceChoice({ t }: Ask, sources: readonly string[], value: string | undefined): Field[] {
+  if (sources.length === 0) return []
+  const all = { value: '', text: t('common.all') }
+  const choices = [all, ...sources.map(name => ({ value: name, text: name }))]
+  return [{ name: 'source', label: t('runs.source'), value, choices }]
 }
 
 /**

@@ -18,7 +18,7 @@ export const cases = {
     'The latest run failed, or HR’s data looked wrong in it, so changes may still have to be sent.',
   'cases.none_todo.waiting': 'Changes still wait to be sent.',
   'cases.none_todo.no_source':
-    'Everything else has arrived, but no HR source has the enterprise of some employees.',
+    'No HR source has the enterprise of some employees, so nothing is sent about them.',
   'cases.none_todo.decided': 'Everything has arrived but what a person has ignored or rejected.',
   'cases.none_todo.arrived': 'Everything that dirsync had to send has arrived.',
   'cases.none_match': 'No case matches this filter.',

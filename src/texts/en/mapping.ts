@@ -35,6 +35,7 @@ export const mapping = {
   'mapping.latest_dry_runs': 'Dry runs',
   'mapping.kept_for': 'kept for 30 days',
   'mapping.no_dry_runs': 'There have been no dry runs yet.',
+  'mapping.no_dry_runs_match': 'No dry run matches these filters.',
   'mapping.no_dry_runs.remedy': 'Change the SELECT above and see what it would change. Nothing is sent.',
   'mapping.number': 'Dry run',
   'mapping.asked_for': 'Requested',

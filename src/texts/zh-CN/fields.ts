@@ -521,8 +521,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'accepted: it was carried out; rejected: it was not': 'accepted 表示已执行，rejected 表示未执行',
   'How you know; kept in the audit': '判断的依据；记入审计',
   // mirrors
-  'Read by its schedule: MIRRORS lists it, and its schedule is not off':
-    '按定时计划读取：MIRRORS 已列出该镜像，且其定时计划未关闭',
+  'Read by its schedule: MIRRORS lists it, and its schedule is not off; false until a scheduler has run':
+    '按定时计划读取：MIRRORS 已列出该镜像，且其定时计划未关闭；调度进程尚未运行过时为 false',
   'null: it is off': 'null：未开启',
   'true: more than these were found by `q`; give more of it':
     'true：按 `q` 找到的不止这些；请输入更完整的内容',

@@ -36,6 +36,7 @@ export const mapping = {
   'mapping.latest_dry_runs': '试算',
   'mapping.kept_for': '保留 30 天',
   'mapping.no_dry_runs': '还没有试算。',
+  'mapping.no_dry_runs_match': '没有符合筛选条件的试算。',
   'mapping.no_dry_runs.remedy': '修改上方的 SELECT，查看会带来哪些变更。不会发送任何数据。',
   'mapping.number': '试算',
   'mapping.asked_for': '发起时间',
