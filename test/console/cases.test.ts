@@ -137,7 +137,7 @@ describe('a list without cases', () => {
     [
       `insert into dirsync.hr_source (name, position, kind, address, enterprise_codes) values ('b', 0, 'mysql', 'h', '{B}');
        insert into dirsync.employee (enterprise_code, userid, source_hash) values ('A', 'gone', gen_random_uuid())`,
-      'no HR source has the enterprise of some employees',
+      'No HR source has the enterprise of some employees',
       '没有任何人事数据源包含部分员工所属的企业',
     ],
     [
