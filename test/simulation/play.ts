@@ -85,6 +85,9 @@ export const episodes = <Happening>(
     .map(all => all.flat().filter(turn => turn !== null))
 }
 
+/** How long it is looked for what a broken law takes; then the fewest events so far are shown. */
+const SHRINKS_FOR_MS = 120_000
+
 /** Plays what a seed stands for. @returns null where nothing is wrong @param shrinks what it takes is looked for, which takes its time */
 export async function playSeed<Happening>(
   world: World,
@@ -96,6 +99,8 @@ export async function playSeed<Happening>(
   const property = fc.asyncProperty(fc.scheduler(), scenario.turns, async (scheduler, turns) => {
     const found = await play(world, scenario, scheduler, turns)
     if (found.length === 0) return
+    // Said at once, for those who end it before it has shrunk.
+    if (shrinks && breaches.length === 0) process.stderr.write(`seed ${seed}: ${found[0]}\n`)
     breaches = found
     throw new Error(found.join('\n'))
   })
@@ -103,6 +108,7 @@ export async function playSeed<Happening>(
     seed,
     numRuns: 1,
     endOnFailure: !shrinks,
+    ...(shrinks && { interruptAfterTimeLimit: SHRINKS_FOR_MS }),
   })
   if (!failed || counterexample === null) return null
   const [scheduler, happenings] = counterexample
