@@ -274,7 +274,7 @@ describe('cancel, pause and resume', () => {
     )
     const plan = await dirsync('plan')
     expect(plan.code).toBe(0)
-    expect(plan.stdout).toMatch(/^All calls are paused \(\w+ \(shell\): maintenance\)/m)
+    expect(plan.stdout).toMatch(/^ *All calls are paused \(\w+ \(shell\): maintenance\)/m)
     expect(plan.stdout).toContain('A run would wait until then.')
     const waited = await dirsync('resync', '--employee', 'e0001', '--wait')
     expect(waited.code).toBe(1)
