@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -8,14 +7,17 @@ import type { Logger } from 'pino'
 import { readOverview } from '../src/console/overview/read.ts'
 import { createPool, transaction } from '../src/lib/database.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
-import { claim } from '../src/sync/claim.ts'
-import { Feeder } from '../src/sync/feeder.ts'
-import { foldTally, readPace } from '../src/sync/figures.ts'
-import { readHealth } from '../src/sync/health.ts'
-import { finished, type Settlement, unsent } from '../src/sync/outcome.ts'
-import { claimRun, finishRuns, requestRun } from '../src/sync/run.ts'
-import { settle } from '../src/sync/settlement.ts'
-import { runTimeLeft, timesLeft } from '../src/sync/time-left.ts'
+import { foldTally } from '../src/sync/health/figures.ts'
+import { readHealth } from '../src/sync/health/health.ts'
+import { runTimeLeft, timesLeft } from '../src/sync/health/time-left.ts'
+import { claim } from '../src/sync/outbox/claim.ts'
+import { Feeder } from '../src/sync/outbox/feeder.ts'
+import { finished, type Settlement, unsent } from '../src/sync/outbox/outcome.ts'
+import { readPace } from '../src/sync/processes/pace.ts'
+import { claimRun, requestRun } from '../src/sync/runs/run.ts'
+import { finishRuns } from '../src/sync/settle/finish-runs.ts'
+import { settle } from '../src/sync/settle/settlement.ts'
+import { freePort } from '../test/helpers/free-port.ts'
 import { acknowledgeAll, seedOf } from './company.ts'
 import type { Figure, Goal, RunBenchmark } from './figure.ts'
 import { EMPLOYEES_SQL } from './people.ts'
@@ -261,6 +263,7 @@ async function carryOut(pool: Pool, userids: string[], run: number): Promise<voi
             overwritten: begun.overwritten,
             withheld: [],
             platformState: 'in_service',
+            isAnswered: true,
             deptCode: 'D1',
           }),
         }),
@@ -400,13 +403,4 @@ function middle(values: number[]): number {
 
 function useridOf(number: number): string {
   return `e${String(number).padStart(8, '0')}`
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise(resolve => server.close(resolve))
-  if (typeof address !== 'object' || address === null) throw new Error('no port is free')
-  return address.port
 }

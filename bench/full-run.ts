@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { createPool, onlyRow, type Pool } from '../src/lib/database.ts'
-import { requestRun } from '../src/sync/run.ts'
+import { requestRun } from '../src/sync/runs/run.ts'
 import { fillBareQueue } from './bare-queue.ts'
 import { askChild } from './child.ts'
 import type { RunBenchmark } from './figure.ts'

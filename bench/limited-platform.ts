@@ -1,5 +1,6 @@
 import type { CallRecord } from '../emulator/call-log.ts'
 import type { RateLimitKind } from '../emulator/faults.ts'
+import { controlOf, type EmulatorControl } from '../test/helpers/emulator-control.ts'
 import type { PlatformAccess } from './workshop.ts'
 
 /** The time that an accepted call takes. */
@@ -25,16 +26,18 @@ export interface RecordedCall {
 /** An emulator that limits the calls per second, all operations together, and records every call. */
 export class LimitedPlatform {
   readonly access: PlatformAccess
+  readonly #control: EmulatorControl
   #since = 0
 
   constructor(access: PlatformAccess) {
     this.access = access
+    this.#control = controlOf(access.baseUrl)
   }
 
   async permit({ kind, perSecond, retryAfter = true }: Limit): Promise<void> {
     await this.lift()
     const rateLimit = { kind, limit: perSecond, windowMs: 1000, scope: 'all', retryAfter }
-    await this.#ask('POST', 'faults', [
+    await this.#control('POST', 'faults', [
       { operation: '*', rateLimit },
       { operation: '*', latencyMs: LATENCY_MS },
     ])
@@ -42,12 +45,12 @@ export class LimitedPlatform {
 
   /** Refuses one call, with a `Retry-After` of so many seconds. */
   async refuseOne(retryAfter: number): Promise<void> {
-    await this.#ask('POST', 'faults', [{ operation: '*', httpStatus: 429, retryAfter, times: 1 }])
+    await this.#control('POST', 'faults', [{ operation: '*', httpStatus: 429, retryAfter, times: 1 }])
   }
 
   /** Lifts the limit. */
   async lift(): Promise<void> {
-    await this.#ask('DELETE', 'faults')
+    await this.#control('DELETE', 'faults')
   }
 
   /** From here on, calls are recorded. */
@@ -69,17 +72,8 @@ export class LimitedPlatform {
       .sort((a, b) => a.arrivedAt - b.arrivedAt)
   }
 
-  async #log(limit?: number): Promise<{ lastId: number; calls: CallRecord[] }> {
+  #log(limit?: number): Promise<{ lastId: number; calls: CallRecord[] }> {
     const query = new URLSearchParams({ since: String(this.#since), ...(limit && { limit: String(limit) }) })
-    return (await this.#ask('GET', `calls?${query}`)) as { lastId: number; calls: CallRecord[] }
-  }
-
-  async #ask(method: string, path: string, body?: object): Promise<unknown> {
-    const answer = await fetch(`${this.access.baseUrl}/_emulator/${path}`, {
-      method,
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    if (!answer.ok) throw new Error(`the emulator refuses ${method} ${path}: ${await answer.text()}`)
-    return await answer.json()
+    return this.#control('GET', `calls?${query}`)
   }
 }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { HrSource } from '../src/hr/source.ts'
-import { requestRun } from '../src/sync/run.ts'
+import { requestRun } from '../src/sync/runs/run.ts'
 import { benchPlanner } from './planned-database.ts'
 
 /**

@@ -8,9 +8,9 @@ import { HrSources, WHOLE } from '../src/hr/sources.ts'
 import { COPY_MS, createPool, type Pool, transaction } from '../src/lib/database.ts'
 import { migrate } from '../src/lib/migrate.ts'
 import { UNTRACED } from '../src/lib/tracing.ts'
-import { planEmployees } from '../src/sync/plan-employees.ts'
-import { writeEmployeePlan } from '../src/sync/plan-tables.ts'
-import { Planner } from '../src/sync/planner.ts'
+import { planEmployees } from '../src/sync/plan/plan-employees.ts'
+import { writeEmployeePlan } from '../src/sync/plan/plan-tables.ts'
+import { Planner } from '../src/sync/plan/planner.ts'
 import { createPeople, EMPLOYEES_SQL } from './people.ts'
 
 /** No run is ever held, and every plan reads every row. */

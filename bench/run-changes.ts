@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { requestRun } from '../src/sync/run.ts'
+import { requestRun } from '../src/sync/runs/run.ts'
 
 const LOOK_EVERY_MS = 200
 

@@ -5,7 +5,8 @@ import type { Logger } from 'pino'
 import { createPool } from '../src/lib/database.ts'
 import { migrate } from '../src/lib/migrate.ts'
 import { registerChild } from '../test/helpers/children.ts'
-import { control, watchCalls } from './emulator-log.ts'
+import { controlOf } from '../test/helpers/emulator-control.ts'
+import { watchCalls } from './emulator-log.ts'
 import type { RunBenchmark } from './figure.ts'
 import type { PlatformAccess, Workshop } from './workshop.ts'
 
@@ -116,15 +117,16 @@ class TokenBench {
   async expire(shared: boolean): Promise<number> {
     const children = this.#start()
     await this.#call(children, shared, 1)
-    await control(this.#platform, 'token/expire', {})
-    await control(this.#platform, 'faults', { operation: 'employee/get', latencyMs: LATENCY_MS })
+    const control = controlOf(this.#platform.baseUrl)
+    await control('POST', 'token/expire')
+    await control('POST', 'faults', { operation: 'employee/get', latencyMs: LATENCY_MS })
     const creations = await this.#watchCreations()
     const expired = await watchCalls(this.#platform)
     await this.#call(children, shared, CALLS_EACH)
     const refused = (await expired.all()).filter(({ code }) => code === TOKEN_EXPIRED)
     if (refused.length !== this.#userids.length)
       throw new Error(`${this.#userids.length} calls should find the token expired: ${refused.length} did`)
-    await fetch(`${this.#platform.baseUrl}/_emulator/faults`, { method: 'DELETE' })
+    await control('DELETE', 'faults')
     await kill(children)
     return creations()
   }

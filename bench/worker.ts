@@ -3,8 +3,9 @@ import pg from 'pg'
 import type { Logger } from 'pino'
 import { createPool, type Pool } from '../src/lib/database.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
-import { Feeder } from '../src/sync/feeder.ts'
-import { heartbeat } from '../src/sync/process.ts'
+import { Feeder } from '../src/sync/outbox/feeder.ts'
+import { heartbeat } from '../src/sync/processes/process.ts'
+import { controlOf } from '../test/helpers/emulator-control.ts'
 import { fillBareQueue, type QueuePlace } from './bare-queue.ts'
 import { askChild, NO_LIMIT } from './child.ts'
 import { acknowledgeAll, seedOf } from './company.ts'
@@ -67,7 +68,8 @@ export async function prepareWork(
   logger: Logger,
 ) {
   const { task, userids } = await prepareCompany(kind, workshop, jobs, logger)
-  await delayAnswers(task.platform)
+  const latency = { operation: 'employee/get', latencyMs: LATENCY_MS }
+  await controlOf(task.platform.baseUrl)('POST', 'faults', latency)
   const rate = async (more: Pick<WorkTask, 'collector'> = {}) => {
     const runId = await planFullRun(task, logger)
     const whole = { ...task, ...more }
@@ -92,12 +94,6 @@ export async function prepareCompany(
   const platform = await workshop.emulator(seedOf(people))
   const task = { redisUrl, databaseUrl, platform, jobs, concurrency: CONCURRENCY }
   return { task, userids: people.map(({ key }) => key.userid) }
-}
-
-async function delayAnswers({ baseUrl }: PlatformAccess): Promise<void> {
-  const body = JSON.stringify({ operation: 'employee/get', latencyMs: LATENCY_MS })
-  const answer = await fetch(`${baseUrl}/_emulator/faults`, { method: 'POST', body })
-  if (!answer.ok) throw new Error(`the emulator refuses a latency: ${await answer.text()}`)
 }
 
 /**

@@ -15,7 +15,7 @@ export function monitoringPage(): string {
 }
 
 function metricTable(metrics: Readonly<Record<string, Metric>>): string {
-  const rows = Object.entries(metrics).map(([name, { help, labels, buckets }]) => [
+  const rows = Object.entries(metrics).map(([name, { help, labels = [], buckets }]) => [
     `\`${name}${labels.length > 0 ? `{${labels.join()}}` : ''}\``,
     `${buckets ? 'Histogram. ' : ''}${help}`,
   ])

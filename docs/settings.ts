@@ -22,8 +22,9 @@ All settings are environment variables. Each but \`TZ\` and those of [schedules]
 takes precedence over its file.
 
 If \`DATABASE_URL\`, \`HR_DATABASE_URL\`, \`HR_SOURCES\` and \`PLATFORM_BASE_URL\` are all absent, everything runs embedded and
-nothing is required. Otherwise a missing or wrong setting stops the start with exit code 2 and a sentence that names it.
-\`dirsync doctor\` also finds misspelt names.
+nothing is required; \`PLATFORM_APP_ID\`, \`PLATFORM_APP_SECRET\` and \`PLATFORM_SIGN_ALGORITHM\` then have no effect.
+Otherwise a missing or wrong setting stops the start with exit code 2 and a sentence that names it. \`dirsync doctor\` also
+finds misspelt names.
 `
 
 const CHANNELS = `### Channels
@@ -37,7 +38,8 @@ const SCHEDULES = `## Schedules
 
 Each cron job has a setting for its schedule: a cron expression of five fields, or of six that begin with seconds, in
 the time zone of the process (\`TZ\`), or \`off\`. However many processes run, a tick runs once. A tick that was missed
-while everything was down runs once at the next start.
+while everything was down runs once at the next start. In the night in which summer time begins, a time that the clocks
+leave out has no tick: \`0 2 * * *\` does not run in that night in Berlin. Choose another hour if that matters.
 
 \`TZ\` is the name of a zone, such as \`Asia/Shanghai\`; without it, the zone is that of the machine, or UTC in a container. A
 name that does not exist, such as \`Asia/Beijing\` or \`UTC+8\`, stops the start.

@@ -5,22 +5,25 @@ import type { Account, Taxpayer } from './seed.ts'
 /** The enterprise limit accounts (section 2.7). */
 export class Accounts {
   readonly put: (account: Account) => void
-  readonly #find: Statement<Stored<Account>>
+  readonly #accepts: Statement<object>
   readonly #list: Statement<Stored<Account>>
   readonly #listEnterprise: Statement<Stored<Account>>
 
   constructor(database: Database) {
     this.put = database.writer('accounts')
-    this.#find = database.prepare('select * from accounts where enterprise_code = ? and account_openid = ?')
+    this.#accepts = database.prepare(`
+      select 1
+      where exists (select 1 from accounts where enterprise_code = ?1 and account_openid = ?2 and status = 1)
+        or not exists (select 1 from accounts where enterprise_code = ?1)`)
     this.#list = database.prepare('select * from accounts order by enterprise_code, account_openid')
     this.#listEnterprise = database.prepare(
       'select * from accounts where enterprise_code = ? order by account_openid',
     )
   }
 
-  find(enterpriseCode: string, accountOpenid: string): Account | undefined {
-    const row = this.#find.get(enterpriseCode, accountOpenid)
-    return row && toAccount(row)
+  /** Whether the account is one of the enterprise's and valid, or the enterprise holds none at all. */
+  accepts(enterpriseCode: string, accountOpenid: string): boolean {
+    return this.#accepts.get(enterpriseCode, accountOpenid) !== undefined
   }
 
   /** Those of one enterprise, or all. */
@@ -83,18 +86,20 @@ const LISTED = `from taxpayers
 
 export class Taxpayers {
   readonly put: (taxpayer: Taxpayer) => void
-  readonly #normal: Statement<object>
+  readonly #accepts: Statement<object>
   readonly #list: Statement<Taxpayer>
   readonly #count: Statement<{ total: number }>
   readonly #page: Statement<Taxpayer>
 
   constructor(database: Database) {
     this.put = database.writer('taxpayers')
-    this.#normal = database.prepare(`
-      select 1 from taxpayers
-      where enterprise_code = ?1 and status = 1
-        and (?2 is null or identifier = ?2) and (?3 is null or taxpayer_name = ?3)
-      limit 1`)
+    this.#accepts = database.prepare(`
+      select 1
+      where exists (
+          select 1 from taxpayers
+          where enterprise_code = ?1 and status = 1
+            and (?2 is null or identifier = ?2) and (?3 is null or taxpayer_name = ?3))
+        or not exists (select 1 from taxpayers where enterprise_code = ?1)`)
     this.#list = database.prepare(
       'select * from taxpayers order by enterprise_code, identifier, taxpayer_name',
     )
@@ -102,9 +107,12 @@ export class Taxpayers {
     this.#page = database.prepare(`select * ${LISTED} order by taxpayer_name limit ?5 offset ?6`)
   }
 
-  /** Whether a taxpayer that is not disabled has the identifier and the name, as far as they are given. */
-  hasNormal(enterpriseCode: string, identifier: string | undefined, name: string | undefined): boolean {
-    return this.#normal.get(enterpriseCode, identifier ?? null, name ?? null) !== undefined
+  /**
+   * Whether a taxpayer of the enterprise that is not disabled has the identifier and the name, as far as they are given, or
+   * the enterprise holds none at all.
+   */
+  accepts(enterpriseCode: string, identifier: string | undefined, name: string | undefined): boolean {
+    return this.#accepts.get(enterpriseCode, identifier ?? null, name ?? null) !== undefined
   }
 
   list(): Taxpayer[] {

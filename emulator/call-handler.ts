@@ -78,7 +78,7 @@ export class CallHandler {
   async #answer(call: IncomingCall, parameters: RequestParameters): Promise<Result> {
     const { operation, closing } = call
     const verdict = this.#faults.judge(operation.name, parameters.given, this.#platform.clock.now())
-    if (verdict.refusal !== undefined) return refused(tooManyCalls(verdict.refusal.retryAfterMs))
+    if (verdict.refusal !== undefined) return overLimit(verdict.refusal.rule, verdict.refusal.retryAfterMs)
     if (verdict.latencyMs > 0) await delay(verdict.latencyMs, undefined, { signal: closing })
     if (verdict.held !== undefined) {
       await Promise.race([verdict.held, once(closing, 'abort')])
@@ -161,13 +161,32 @@ function planted(rule: FaultRule): Result {
   const message = rule.message ?? 'planted failure'
   if (rule.body !== undefined) return answered(rule.httpStatus ?? 200, PLAIN, rule.body, headers)
   if (rule.code !== undefined) return failed(rule.httpStatus ?? 200, rule.code, message, headers)
-  return answered(rule.httpStatus ?? 500, PLAIN, message, headers)
+  const status = rule.httpStatus ?? (rule.retryAfter === undefined ? 500 : 429)
+  return answered(status, PLAIN, message, headers)
 }
 
-/** A refusal for too many calls. It says when the next one may pass, unless that is undefined. */
-function tooManyCalls(waitMs: number | undefined): HttpError {
-  const seconds = waitMs === undefined ? undefined : Math.ceil(waitMs / 1000)
-  return new HttpError(429, 'Too many calls.', retryAfter(seconds))
+const TOO_MANY_CALLS = { httpStatus: 429, message: 'Too many calls.' }
+
+/** The answer to a call over the limit of a fault rule, as the rule shapes it. */
+function overLimit({ reset, ...rule }: FaultRule, waitMs: number | undefined): Result {
+  const { httpStatus, message } = TOO_MANY_CALLS
+  const isPlain = rule.code === undefined && rule.body === undefined
+  const shape = {
+    message,
+    ...(isPlain && { httpStatus }),
+    ...(waitMs !== undefined && { retryAfter: wholeSeconds(waitMs) }),
+  }
+  return { ...planted({ ...shape, ...rule }), end: 'rate-limited' }
+}
+
+/** A refusal for too many calls, which says when the next one may pass. */
+function tooManyCalls(waitMs: number): HttpError {
+  const { httpStatus, message } = TOO_MANY_CALLS
+  return new HttpError(httpStatus, message, retryAfter(wholeSeconds(waitMs)))
+}
+
+function wholeSeconds(ms: number): number {
+  return Math.ceil(ms / 1000)
 }
 
 function retryAfter(seconds: number | undefined): Record<string, string> {

@@ -13,7 +13,7 @@ const rateLimit = z.strictObject({
 })
 
 /** One rule of `POST /_emulator/faults`. */
-export const faultRule = z.strictObject({
+const rule = z.strictObject({
   /** Name of an operation (its path without the leading slash), or `*`. */
   operation: z.string().min(1),
   /** Parameters a call must have, as text, for the rule to apply. */
@@ -26,10 +26,10 @@ export const faultRule = z.strictObject({
   hold: z.literal(true).optional(),
   /** Share of the matching calls that fail; every one by default. */
   errorRate: z.number().min(0).max(1).optional(),
-  /** Business code of the failure. */
+  /** Business code of the failure; with `rateLimit`, like the four below, of calls over the limit. */
   code: z.int().optional(),
   message: z.string().optional(),
-  /** Default 200 with `code` or `body`, else 500. */
+  /** Default 200 with `code` or `body`, else 429 with `retryAfter` or over a limit, else 500. */
   httpStatus: z.int().min(200).max(599).optional(),
   /** `Retry-After` of the failure, in seconds. */
   retryAfter: z.number().min(0).optional(),
@@ -47,7 +47,14 @@ export const faultRule = z.strictObject({
   rateLimit: rateLimit.optional(),
 })
 
-export type FaultRule = z.output<typeof faultRule>
+export type FaultRule = z.output<typeof rule>
+
+/** A rule that does something to the calls that it is for. */
+export const faultRule = rule.refine(
+  ({ latencyMs, jitterMs, hold, rateLimit, ...given }) =>
+    isFailing(given) || [latencyMs, jitterMs, hold, rateLimit].some(effect => effect !== undefined),
+  'must delay, hold, fail or limit calls',
+)
 
 /** What the rules do to one call. */
 interface FaultVerdict {
@@ -56,8 +63,8 @@ interface FaultVerdict {
   held?: Promise<void>
   /** The rule that makes the call fail. */
   failure?: FaultRule
-  /** The call is over a limit. */
-  refusal?: { retryAfterMs: number | undefined }
+  /** The call is over the limit of this rule. */
+  refusal?: { rule: FaultRule; retryAfterMs: number | undefined }
 }
 
 interface ActiveRule {
@@ -105,7 +112,7 @@ export class Faults {
         const wait = takeFrom(active, rule.rateLimit, operation, now)
         if (wait > 0) {
           this.#spend(active)
-          return { ...verdict, refusal: { retryAfterMs: rule.rateLimit.retryAfter ? wait : undefined } }
+          return { ...verdict, refusal: { rule, retryAfterMs: rule.rateLimit.retryAfter ? wait : undefined } }
         }
       }
       if (fails && Math.random() < (rule.errorRate ?? 1)) {
@@ -127,9 +134,11 @@ function matches(rule: FaultRule, operation: string, parameters: ReadonlyMap<str
   return Object.entries(rule.match ?? {}).every(([name, value]) => parameters.get(name) === value)
 }
 
-function isFailing(rule: FaultRule): boolean {
-  const signs = [rule.errorRate, rule.code, rule.httpStatus, rule.body, rule.reset, rule.loseAnswer]
-  return signs.some(sign => sign !== undefined)
+/** Whether calls fail by the rule that are within its limit, if it has one. */
+function isFailing({ rateLimit, errorRate, reset, loseAnswer, ...answer }: FaultRule): boolean {
+  const { code, httpStatus, body, retryAfter } = answer
+  const answers = rateLimit === undefined ? [code, httpStatus, body, retryAfter] : []
+  return [errorRate, reset, loseAnswer, ...answers].some(sign => sign !== undefined)
 }
 
 function takeFrom(

@@ -87,7 +87,8 @@ export function attributeList(object: ObjectSchema) {
   })
 }
 
-function parseJson(value: string): unknown {
+/** The value of JSON text; undefined for any other text. */
+export function parseJson(value: string): unknown {
   try {
     return JSON.parse(value)
   } catch {

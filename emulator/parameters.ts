@@ -28,7 +28,8 @@ export interface RequestParameters {
  * Throws `HttpError` 415 for another encoding than the operation's and 400 for what cannot be decoded, and
  * `BusinessError` 1000220002 for a parameter that is given twice, in one place or in both: which of the two
  * is signed, and which one counts, would be a guess. Public parameters of a JSON operation come in the query string:
- * unless `strict`, members of their names are ignored, which the vendor's client sends.
+ * unless `strict`, members of their names are ignored, which the vendor's client sends, and so are null members, which
+ * are parameters without a value.
  */
 export function readParameters(
   encoding: Encoding,
@@ -46,7 +47,7 @@ export function readParameters(
     return { signed, given: signed }
   }
   const given = new Map<string, unknown>(signed)
-  for (const [name, value] of Object.entries(parseJsonObject(bodyText))) {
+  for (const [name, value] of Object.entries(parseJsonObject(bodyText, strict))) {
     if (!strict && PUBLIC_PARAMETERS.has(name)) continue
     if (given.has(name)) throw repeated(name)
     given.set(name, value)
@@ -100,6 +101,12 @@ function decode(text: string): string {
   return decoded
 }
 
+/** Leaves null members of objects out. */
+function withoutNull(this: unknown, name: string, value: unknown, context?: { source?: string }): unknown {
+  if (value === null && !Array.isArray(this)) return undefined
+  return sourceText(name, value, context)
+}
+
 /** Numbers become their source text: an amount must not pass through binary floating point. */
 function sourceText(_name: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value === 'number') return context?.source
@@ -108,10 +115,10 @@ function sourceText(_name: string, value: unknown, context?: { source?: string }
   return value.trim()
 }
 
-function parseJsonObject(text: string): object {
+function parseJsonObject(text: string, strict: boolean): object {
   let value: unknown
   try {
-    value = JSON.parse(text, sourceText)
+    value = JSON.parse(text, strict ? sourceText : withoutNull)
   } catch {
     throw new HttpError(400, 'The body is not valid JSON, or its texts are not valid Unicode without NUL.')
   }

@@ -2,13 +2,14 @@ import { z } from 'zod'
 import { derivedId, type UniqueField } from './employees.ts'
 import { EVERY_ATTRIBUTE } from './enterprises.ts'
 import { ControlError, parseControl } from './errors.ts'
-import { amountText, isTime, parseAmount } from './fields.ts'
+import { amountText, isTime, parseAmount, parseJson } from './fields.ts'
 import { commerceOrder, ORDER_STATUS, type Order } from './orders.ts'
 import type { Platform } from './platform.ts'
 
 /**
- * The seed format: what the platform is to hold. `GET /_emulator/state` answers in the same format. The types of a seed are
- * checked, its values are not: a real directory, too, holds values that its rules would refuse today.
+ * The seed format: what the platform is to hold. `GET /_emulator/state` answers in the same format, and an answer of an
+ * operation can be put back as it is. The types of a seed are checked, its values are not: a real directory, too, holds values
+ * that its rules would refuse today.
  */
 
 /** Where a number begins with this, the application id of the platform takes its place. */
@@ -54,47 +55,58 @@ const enterprise = z.strictObject({
     .prefault({}),
 })
 
-const department = z.strictObject({
-  enterprise_code: enterpriseCode,
-  dept_code: z.string().min(1),
-  dept_name: z.string(),
-  parent_code: optionalText,
-  /** The base (root) department of the enterprise, which cannot be deleted. */
-  base: z.boolean().default(false),
-})
+const department = z
+  .strictObject({
+    enterprise_code: enterpriseCode,
+    dept_code: z.string().min(1),
+    /** Without one, the code. */
+    dept_name: z.string().nullish(),
+    parent_code: optionalText,
+    /** The base (root) department of the enterprise, which cannot be deleted. */
+    base: z.boolean().default(false),
+  })
+  .transform(({ dept_name, ...rest }) => ({ ...rest, dept_name: dept_name ?? rest.dept_code }))
 export type Department = z.output<typeof department>
 
 /** As the platform keeps it, too; null is a field without a value. */
-const employee = z.strictObject({
-  enterprise_code: enterpriseCode,
-  userid: z.string().min(1),
-  corp_code: optionalText,
-  name: optionalText,
-  gender: optionalInteger,
-  card_type: optionalInteger,
-  card_no: optionalText,
-  email: optionalText,
-  mobile_area: optionalInteger,
-  mobile: optionalText,
-  remark: optionalText,
-  dept_code: optionalText,
-  level: optionalText,
-  category: z
-    .array(z.string())
-    .nullish()
-    .transform(list => (list?.length ? list : null)),
-  /** `yyyy-MM-dd`, or `MM-dd` when the year is not known. */
-  birth_day: optionalText,
-  entry_day: optionalText,
-  cost_center_id: optionalInteger,
-  employee_attribute: z
-    .array(z.strictObject({ attributeCode: z.string(), attributeValue: z.string() }))
-    .nullish()
-    .transform(list => (list?.length ? list : null)),
-  in_service: z.boolean().default(true),
-  time_created: optionalText,
-  time_active: optionalText,
-})
+const employee = z
+  .strictObject({
+    enterprise_code: enterpriseCode,
+    userid: z.string().min(1),
+    corp_code: optionalText,
+    name: optionalText,
+    gender: optionalInteger,
+    card_type: optionalInteger,
+    card_no: optionalText,
+    email: optionalText,
+    mobile_area: optionalInteger,
+    mobile: optionalText,
+    remark: optionalText,
+    dept_code: optionalText,
+    /** That of `dept_code`; an answer has it. */
+    dept_name: z.string().nullish(),
+    level: optionalText,
+    category: z
+      .array(z.string())
+      .nullish()
+      .transform(list => (list?.length ? list : null)),
+    /** `yyyy-MM-dd`, or `MM-dd` when the year is not known. */
+    birth_day: optionalText,
+    entry_day: optionalText,
+    cost_center_id: optionalInteger,
+    /** As a list, or as the JSON text of one, which an update takes. */
+    employee_attribute: z.preprocess(
+      value => (typeof value === 'string' ? (value === '' ? null : (parseJson(value) ?? value)) : value),
+      z
+        .array(z.strictObject({ attributeCode: z.string(), attributeValue: z.string() }))
+        .nullish()
+        .transform(list => (list?.length ? list : null)),
+    ),
+    in_service: z.boolean().default(true),
+    time_created: optionalText,
+    time_active: optionalText,
+  })
+  .transform(({ dept_name, ...rest }) => rest)
 
 export type Employee = z.output<typeof employee>
 
@@ -107,25 +119,42 @@ const openid = z.strictObject({
 
 export type OpenId = z.output<typeof openid>
 
-const order = z.strictObject({
-  enterprise_code: enterpriseCode,
-  trade_no: number,
-  out_trade_no: optionalText,
-  userid: optionalText,
-  payer_name: optionalText,
-  subject: optionalText,
-  reason: optionalText,
-  total_amount: amount,
-  pay_amount: amount.optional(),
-  refund_amount: amount.default(0n),
-  status: z.int().default(ORDER_STATUS.completed),
-  create_time: time.optional(),
-  pay_time: time.nullish(),
-  refund_time: time.nullish(),
-  asset_code: z.string().default('POINT'),
-  service_fee: z.boolean().default(false),
-  commerce_order_detail: commerceOrder.nullish(),
-})
+const order = z.preprocess(
+  underFirstNames,
+  z.strictObject({
+    enterprise_code: enterpriseCode,
+    trade_no: number,
+    out_trade_no: optionalText,
+    userid: optionalText,
+    payer_name: optionalText,
+    subject: optionalText,
+    reason: optionalText,
+    total_amount: amount,
+    pay_amount: amount.optional(),
+    refund_amount: amount.default(0n),
+    status: z.int().default(ORDER_STATUS.completed),
+    create_time: time.optional(),
+    pay_time: time.nullish(),
+    refund_time: time.nullish(),
+    asset_code: z.string().default('POINT'),
+    service_fee: z.boolean().default(false),
+    commerce_order_detail: commerceOrder.nullish(),
+  }),
+)
+
+/** The other names that section 2.6 gives fields of a payment order. A field in both spellings is refused as unknown. */
+const SECOND_NAMES = { outer_trade_no: 'out_trade_no', assetCode: 'asset_code' } as const
+
+function underFirstNames(item: unknown): unknown {
+  if (typeof item !== 'object' || item === null) return item
+  const renamed: Record<string, unknown> = { ...item }
+  for (const [second, first] of Object.entries(SECOND_NAMES)) {
+    if (!(second in renamed) || first in renamed) continue
+    renamed[first] = renamed[second]
+    delete renamed[second]
+  }
+  return renamed
+}
 
 const refund = z.strictObject({
   outer_refund_no: number,

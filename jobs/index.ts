@@ -1,11 +1,11 @@
 import type { Pool } from '../src/lib/database.ts'
 import type { Logger } from '../src/lib/logger.ts'
-import { endLostRetries } from '../src/sync/cases.ts'
-import type { Feeder } from '../src/sync/feeder.ts'
-import { noteStatuses } from '../src/sync/figures.ts'
-import type { Mirror } from '../src/sync/mirror-kind.ts'
-import { requestDueRetries } from '../src/sync/retries.ts'
-import type { RunKind } from '../src/sync/run.ts'
+import { endLostRetries } from '../src/sync/cases/cases.ts'
+import { requestDueRetries } from '../src/sync/cases/retries.ts'
+import { noteStatuses } from '../src/sync/health/figures.ts'
+import type { Feeder } from '../src/sync/outbox/feeder.ts'
+import type { Mirror } from '../src/sync/runs/mirror-kind.ts'
+import type { RunKind } from '../src/sync/runs/run.ts'
 import { pruneHistory } from './prune.ts'
 
 /** The resources of a tick. */

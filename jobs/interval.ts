@@ -1,21 +1,23 @@
-import cron, { type ScheduledTask } from 'node-cron'
+import cron from 'node-cron'
 
 const DAY_S = 86_400
 /** Days to search: a schedule with less than one tick a year counts as yearly. */
 const DAYS = 367
 
 /**
- * The longest regular time between two ticks, in seconds. Nights, weekends and the ends of months count.
- * @param task of the expression: it knows which days match
+ * The longest regular time between two ticks, in seconds. Nights, weekends and the ends of months count; that clocks change does
+ * not.
  */
-export function longestInterval(expression: string, task: Pick<ScheduledTask, 'match'>, now: Date): number {
+export function longestInterval(expression: string, now: Date): number {
   const times = timesOfDay(expression)
   const first = times[0] ?? 0
   const last = times.at(-1) ?? 0
-  const [year, month, date] = [now.getFullYear(), now.getMonth(), now.getDate()]
+  const [year, month, date] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
+  const task = cron.createTask(expression, () => {}, { timezone: 'UTC' })
   const days = Array.from({ length: DAYS }, (_, day) => day).filter(day =>
-    task.match(new Date(year, month, date + day, 0, 0, first)),
+    task.match(new Date(Date.UTC(year, month, date + day, 0, 0, first))),
   )
+  void task.destroy()
   const nights = gaps(days.length < 2 ? [0, DAYS] : days).map(gap => gap * DAY_S + first - last)
   return [...nights, ...gaps(times)].reduce((longest, gap) => Math.max(longest, gap))
 }

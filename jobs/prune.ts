@@ -1,12 +1,13 @@
-import type { Pool } from '../src/lib/database.ts'
-import { keepConfirmations } from '../src/sync/employee.ts'
-import { keepOutcomes } from '../src/sync/stored-plan.ts'
+import { onlyRow, type Pool } from '../src/lib/database.ts'
+import { HOURS_KEPT, MINUTES_KEPT } from '../src/sync/health/figures.ts'
+import { ATTEMPTS_KEPT_DAYS } from '../src/sync/outbox/claim.ts'
+import { keepOutcomes } from '../src/sync/plan/stored-plan.ts'
+import { EMPLOYEE_KINDS_SQL } from '../src/sync/runs/run.ts'
 
 /** Deletes rows that are only history. Returns the rows deleted, by table. */
 export async function pruneHistory(db: Pool): Promise<Record<string, number>> {
   await keepOutcomes(db)
-  await keepConfirmations(db)
-  const removed: Record<string, number> = {}
+  const removed: Record<string, number> = { attempt: await pruneAttempts(db) }
   for (const [table, condition] of Object.entries(OLD)) {
     const { rowCount } = await db.query(`delete from dirsync.${table} t where ${condition}`)
     removed[table] = rowCount ?? 0
@@ -14,23 +15,38 @@ export async function pruneHistory(db: Pool): Promise<Record<string, number>> {
   return removed
 }
 
+/**
+ * Reads only those that go, by the primary key up to the first that stays: the index on their time tells nothing about pages that
+ * younger ones have taken over.
+ */
+async function pruneAttempts(db: Pool): Promise<number> {
+  const old = `now() - interval '${ATTEMPTS_KEPT_DAYS} days'`
+  const { rows } = await db.query<{ id: string }>(
+    // One that a clock was ahead for is not the first that stays.
+    `select coalesce((select id from dirsync.attempt where started_at between ${old} and now() order by id limit 1),
+                     9223372036854775807)::text as id`,
+  )
+  const { rowCount } = await db.query(
+    `delete from dirsync.attempt t where id < $1 and started_at < ${old}
+       -- A run is counted when it ends, with the runs that sent parts of its plan.
+       and coalesce(run_id <> all (array(
+             select r.id from dirsync.sync_run r where r.finished_at is null
+             union all
+             select p.id from dirsync.sync_run r join dirsync.sync_run p on p.part_of = r.id
+             where r.finished_at is null)), true)`,
+    [onlyRow(rows).id],
+  )
+  return rowCount ?? 0
+}
+
 /** The longest window of payment orders has 366 days. */
 const OLDEST_ORDER = 'current_date - 400'
 
 /** By table, in the order in which they are pruned: which of its rows `t` are only history. */
 const OLD = {
-  attempt: `
-    started_at < now() - interval '30 days'
-    -- A run is counted when it ends, with the runs that sent parts of its plan.
-    and coalesce(run_id <> all (array(
-          select r.id from dirsync.sync_run r where r.finished_at is null
-          union all
-          select p.id from dirsync.sync_run r join dirsync.sync_run p on p.part_of = r.id
-          where r.finished_at is null)), true)`,
-  call_minute: `minute < now() - interval '30 days'`,
-  // Charts show 30 days, from the beginning of a day on.
-  call_hour: `hour < now() - interval '35 days'`,
-  status_history: `at < now() - interval '35 days'`,
+  call_minute: `minute < now() - interval '${MINUTES_KEPT} days'`,
+  call_hour: `hour < now() - interval '${HOURS_KEPT} days'`,
+  status_history: `at < now() - interval '${HOURS_KEPT} days'`,
   dead_letter: `
     state = 'resolved' and resolved_at < now() - interval '180 days'
     -- A case that a person accepted stays accepted while its subject exists; otherwise it would fail anew. Those of a mirror, of
@@ -55,10 +71,10 @@ const OLD = {
       -- The sanity gate and the watermark still need the last full reading of each source.
       and id < (select coalesce(max(id), 0) from dirsync.sync_run s
                 where read_all and source is not null and state = 'done'
-                  and (s.hr_source = t.hr_source or t.kind not in ('changes', 'full')))
+                  and (s.hr_source = t.hr_source or t.kind not in ${EMPLOYEE_KINDS_SQL}))
     -- HR's trigger may request a run every second, retries one every ten seconds: their attempts go as soon.
     or (kind = 'changes' and keys <> '{}' or kind = 'retry' and requested_by = 'cron')
-      and finished_at < now() - interval '30 days'
+      and finished_at < now() - interval '${ATTEMPTS_KEPT_DAYS} days'
     or (kind = 'changes' and keys <> '{}' or kind = 'retry') and planned = 0
       and finished_at < now() - interval '1 day')`,
   planned_work: `

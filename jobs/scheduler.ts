@@ -1,13 +1,13 @@
 import cron, { type ScheduledTask } from 'node-cron'
 import { ConfigError } from '../src/config.ts'
-import { type ClientBase, type Pool, transaction } from '../src/lib/database.ts'
+import { type ClientBase, LOOK_MS, type Pool, transaction } from '../src/lib/database.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import { Loop } from '../src/lib/loop.ts'
 import { ownZone } from '../src/lib/time-text.ts'
-import { MIRRORS, type Mirror } from '../src/sync/mirror-kind.ts'
-import { ALIVE } from '../src/sync/process.ts'
+import { ALIVE } from '../src/sync/processes/process.ts'
+import { MIRRORS, type Mirror } from '../src/sync/runs/mirror-kind.ts'
 import { message } from '../src/texts/message.ts'
-import type { CronJob, JobContext } from './index.ts'
+import { CRON_JOBS, type CronJob, type JobContext } from './index.ts'
 import { longestInterval } from './interval.ts'
 
 /** How often to log a job that fails at every tick in the same way. */
@@ -24,19 +24,18 @@ interface ScheduledJob {
  * @throws ConfigError for a wrong expression, or a setting that names no job
  */
 export function scheduledJobs(
-  jobs: readonly CronJob[],
   schedules: Record<string, string>,
   mirrors: readonly Mirror[] = MIRRORS,
 ): ScheduledJob[] {
   for (const name of Object.keys(schedules))
-    if (!jobs.some(job => job.name === name))
+    if (!CRON_JOBS.some(job => job.name === name))
       throw new ConfigError([
         message('said.wanted_cron_job', {
           name: settingName(name),
-          names: jobs.map(job => settingName(job.name)),
+          names: CRON_JOBS.map(job => settingName(job.name)),
         }),
       ])
-  return jobs.flatMap(job => {
+  return CRON_JOBS.flatMap(job => {
     const expression = schedules[job.name] ?? job.schedule
     if (expression.toLowerCase() === 'off') return []
     if (!cron.validate(expression))
@@ -190,7 +189,7 @@ export class CronScheduler {
     const task = timesOf(expression)
     const timed = {
       task,
-      interval: longestInterval(expression, task, new Date()),
+      interval: longestInterval(expression, new Date()),
       stop: atEachTime(task, dueAt => this.#start(scheduled, dueAt)),
     }
     this.#tasks.set(job, timed)
@@ -211,12 +210,16 @@ export class CronScheduler {
     const due = new Date(Math.floor(dueAt.getTime() / 1000) * 1000)
     let claimed: Awaited<ReturnType<typeof claimTick>>
     try {
-      claimed = await transaction(pool, async db => {
-        const state = await claimTick(db, job.name, due, processId)
-        const task = this.#tasks.get(job)
-        if (task && state !== 'taken') await rememberNext(db, scheduled, task)
-        return state
-      })
+      claimed = await transaction(
+        pool,
+        async db => {
+          const state = await claimTick(db, job.name, due, processId)
+          const task = this.#tasks.get(job)
+          if (task && state !== 'taken') await rememberNext(db, scheduled, task)
+          return state
+        },
+        LOOK_MS,
+      )
     } catch (error) {
       // The database is away: the coordinator reports that once.
       logger.debug({ job: job.name, error }, 'tick not run')
@@ -310,7 +313,7 @@ function atEachTime(task: ScheduledTask, run: (dueAt: Date) => Promise<boolean>)
   let isRunning = false
   let timer: NodeJS.Timeout
   const wait = () => {
-    timer = setTimeout(look, Math.min(next.getTime() - Date.now(), CLOCK_MS))
+    timer = setTimeout(look, Math.max(0, Math.min(next.getTime() - Date.now(), CLOCK_MS)))
   }
   const look = () => {
     if (Date.now() >= next.getTime()) {
@@ -416,8 +419,8 @@ interface BegunTick {
 
 /** Claims people's requests to run jobs at once, each for exactly one of all processes: its tick is claimed with it. */
 async function claimRequests(db: Pool, jobs: string[], processId: string): Promise<BegunTick[]> {
-  const { rows } = await db.query<BegunTick>(
-    `with requested as (
+  const { rows } = await db.query<BegunTick>({
+    text: `with requested as (
        select job, run_requested_at, run_requested_by from dirsync.job_schedule
        where run_requested_at is not null and job = any ($1) for update skip locked
      ), taken as (
@@ -428,8 +431,9 @@ async function claimRequests(db: Pool, jobs: string[], processId: string): Promi
      select job, run_requested_at, $2, run_requested_by from requested
      on conflict do nothing
      returning job as name, due_at as due, begun`,
-    [jobs, processId],
-  )
+    values: [jobs, processId],
+    query_timeout: LOOK_MS,
+  })
   return rows
 }
 

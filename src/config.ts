@@ -136,11 +136,16 @@ export function loadStores(
 }
 
 /**
- * Reads only the application's id and secret.
+ * Reads only the application's id and secret, and how it signs.
  * @throws ConfigError as {@link loadConfig} does
  */
-export function loadApplication(env: Environment): Pick<Config, 'PLATFORM_APP_ID' | 'PLATFORM_APP_SECRET'> {
-  return readAll(env, schema.pick({ PLATFORM_APP_ID: true, PLATFORM_APP_SECRET: true }))
+export function loadApplication(
+  env: Environment,
+): Pick<Config, 'PLATFORM_APP_ID' | 'PLATFORM_APP_SECRET' | 'PLATFORM_SIGN_ALGORITHM'> {
+  return readAll(
+    env,
+    schema.pick({ PLATFORM_APP_ID: true, PLATFORM_APP_SECRET: true, PLATFORM_SIGN_ALGORITHM: true }),
+  )
 }
 
 const HR_SETTINGS = {

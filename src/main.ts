@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { CRON_JOBS } from '../jobs/index.ts'
 import { CronScheduler, scheduledJobs } from '../jobs/scheduler.ts'
 import { startAlertService } from './alerts/alerter.ts'
 import { type Config, type Environment, environment } from './config.ts'
@@ -22,15 +21,14 @@ import { refundSettler } from './money/settle.ts'
 import { openOtlp } from './otlp.ts'
 import { PLATFORM_CODES } from './platform/codes.ts'
 import { createQueueBackend, type QueueBackend } from './queue/backend.ts'
-import { bulkRunner } from './sync/bulk.ts'
+import { bulkRunner } from './sync/cases/bulk.ts'
 import { coordinator, hrReadings } from './sync/coordinator.ts'
-import { claimDeployment, type Deployment } from './sync/deployment.ts'
-import { Feeder } from './sync/feeder.ts'
-import { probeAccount } from './sync/halts.ts'
-import { HrPoller } from './sync/hr-poller.ts'
-import { JobProcessor } from './sync/job-processor.ts'
-import { JOBS_AT_A_TIME, keysInHand } from './sync/job-size.ts'
-import { Planner } from './sync/planner.ts'
+import { claimDeployment, type Deployment } from './sync/health/deployment.ts'
+import { Feeder } from './sync/outbox/feeder.ts'
+import { probeAccount } from './sync/outbox/halts.ts'
+import { JOBS_AT_A_TIME, keysInHand } from './sync/outbox/job-size.ts'
+import { claimSources } from './sync/plan/claim-sources.ts'
+import { Planner } from './sync/plan/planner.ts'
 import {
   deregister,
   heartbeat,
@@ -38,11 +36,12 @@ import {
   type Pacing,
   type QueueState,
   type Role,
-} from './sync/process.ts'
-import { noticeRestore, restoreWatch } from './sync/restored.ts'
-import { HrChanges, requestScheduledRun } from './sync/run-requests.ts'
-import { limitsOf, type RunLimits } from './sync/safety.ts'
-import { claimSources } from './sync/sources.ts'
+} from './sync/processes/process.ts'
+import { HrPoller } from './sync/runs/hr-poller.ts'
+import { noticeRestore, restoreWatch } from './sync/runs/restored.ts'
+import { HrChanges, requestScheduledRun } from './sync/runs/run-requests.ts'
+import { limitsOf, type RunLimits } from './sync/runs/safety.ts'
+import { JobProcessor } from './sync/work/job-processor.ts'
 import { storeTexts } from './texts/store.ts'
 import { VERSION } from './version.ts'
 
@@ -132,7 +131,7 @@ const CONNECTIONS_OF_A_PLANNER = 2
 async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   const { config, roles, logger } = options
   // Checked before anything is opened.
-  const cronJobs = scheduledJobs(CRON_JOBS, config.schedules, config.MIRRORS)
+  const cronJobs = scheduledJobs(config.schedules, config.MIRRORS)
   const otlp = await openOtlp(config, logger)
   stops.afterwards(async () => otlp?.close())
 

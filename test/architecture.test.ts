@@ -162,11 +162,11 @@ test('no module of the directory uses a clock, a network, a database or a file',
 
 describe('the rules themselves', () => {
   test.each([
-    [`import { a } from '../sync/run.ts'`, ['src/hr/x.ts imports src/sync/run.ts']],
-    [`import {\n  a,\n  b,\n} from '../sync/run.ts'`, ['src/hr/x.ts imports src/sync/run.ts']],
-    [`import '../sync/run.ts'`, ['src/hr/x.ts imports src/sync/run.ts']],
-    [`export * from '../sync/run.ts'`, ['src/hr/x.ts imports src/sync/run.ts']],
-    [`const a = await import('../sync/run.ts')`, ['src/hr/x.ts imports src/sync/run.ts']],
+    [`import { a } from '../sync/runs/run.ts'`, ['src/hr/x.ts imports src/sync/runs/run.ts']],
+    [`import {\n  a,\n  b,\n} from '../sync/runs/run.ts'`, ['src/hr/x.ts imports src/sync/runs/run.ts']],
+    [`import '../sync/runs/run.ts'`, ['src/hr/x.ts imports src/sync/runs/run.ts']],
+    [`export * from '../sync/runs/run.ts'`, ['src/hr/x.ts imports src/sync/runs/run.ts']],
+    [`const a = await import('../sync/runs/run.ts')`, ['src/hr/x.ts imports src/sync/runs/run.ts']],
     [
       `import { a } from '../lib/a.ts'\nimport { b } from '../sync/b.ts'`,
       ['src/hr/x.ts imports src/sync/b.ts'],
@@ -175,7 +175,7 @@ describe('the rules themselves', () => {
     [`import type { Config } from '../config.ts'`, []],
     [`import { a } from '../lib/a.ts'`, []],
     [`import { a } from './a.ts'`, []],
-    [`// import { a } from '../sync/run.ts'`, []],
+    [`// import { a } from '../sync/runs/run.ts'`, []],
   ])('%j', (text, expected) => {
     expect(breaches('src/hr/x.ts', text)).toEqual(expected)
   })
@@ -211,4 +211,16 @@ test('a test file that can start a program has the tag of it', () => {
       return tags.filter(lacks).map(tag => `${file}: ${tag}`)
     })
   expect(untagged).toEqual([])
+})
+
+test('a test looks at locks and sessions of its own database alone: others use the same server meanwhile', () => {
+  const own = /\bdatname\b|\.database\b|\bdatabase =|\busename = \$1|\bpid = any\b/
+  const others = sources
+    .filter(({ file }) => file.startsWith('test/') && !file.startsWith('test/chaos/'))
+    .flatMap(({ file, text }) =>
+      [...text.matchAll(/\b(?:from|join) pg_(?:locks|stat_activity)\b[^`]{0,200}/g)]
+        .filter(([query]) => !own.test(query))
+        .map(([query]) => `${file}: ${query.split('\n')[0]}`),
+    )
+  expect(others).toEqual([])
 })

@@ -176,7 +176,12 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     [
       'HR_DATABASE_URL',
       'files:/pass?x',
-      'should have ? and # of the path percent-encoded, and no parameters',
+      'should have ?, # and % of the path percent-encoded, and no parameters',
+    ],
+    [
+      'HR_DATABASE_URL',
+      'files:/pass/50%',
+      'should have ?, # and % of the path percent-encoded, and no parameters',
     ],
     [
       'REDIS_URL',
@@ -189,8 +194,8 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     expect(complaint).not.toContain('pass')
   })
 
-  test.each(['12?s3cret', '12/?s3cret', '12/s3cret'])(
-    'a MySQL password of %s is not shown as a parameter',
+  test.each(['12?s3cret', '12/?s3cret', '12/s3cret', 's3cret%', '%ffs3cret'])(
+    'a MySQL password of %s is not shown as a parameter, or in an error of its own',
     password => {
       expect(complaintAbout({ HR_DATABASE_URL: `mysql://u:${password}@hr/hr` })).toBe(
         'HR_DATABASE_URL holds (secret) but should have special characters of its password percent-encoded',
@@ -227,7 +232,11 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     ['RATE_LIMITED_CODES', '1002,many', 'should be whole numbers, separated by commas'],
     ['OPERATION_RATE_LIMITS', 'employee/get=fast', 'employee/get should be a number'],
     ['OPERATION_RATE_LIMITS', 'employee/get=0', 'employee/get should be between 0.01 and 100000'],
-    ['SELLER_APPIDS', '20000001,short', 'should be application ids of 8 characters, separated by commas'],
+    [
+      'SELLER_APPIDS',
+      'a,123456789',
+      'should be application ids of at most 8 characters, separated by commas',
+    ],
     ['WORKER_CONCURRENCY', '0', 'should be between 1 and 1000'],
     ['WORKER_CONCURRENCY', '2.5', 'should be a whole number'],
     ['QUEUE_HIGH_WATER', '1000.5', 'should be a whole number'],
@@ -334,6 +343,7 @@ describe('values are read as they are meant', () => {
     ['REDIS_URL', 'rediss://cache', 'rediss://cache'],
     ['REDIS_URL', 'redis+sentinel://a:1,b:2/main', 'redis+sentinel://a:1,b:2/main'],
     ['SELLER_APPIDS', ' 20000001, 20000002,,20000001 ', ['20000001', '20000002']],
+    ['SELLER_APPIDS', 'a,mall-01', ['a', 'mall-01']],
     ['MIRRORS', 'taxpayers, orders,', ['taxpayers', 'orders']],
     ['CONSOLE_PORT', '0', 0],
     ['CONSOLE_URL', 'https://Console.Example:443/', 'https://console.example'],

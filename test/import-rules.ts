@@ -11,15 +11,13 @@ export const MESSAGE = 'src/texts/message.ts'
 /** Where the application lies. */
 export const PRODUCTION = ['src/', 'jobs/', 'emulator/']
 const SHARED_TYPES = ['src/config.ts', 'src/settings/kinds.ts', 'src/lib/logger.ts']
-const SYNC = [
-  'src/lib/',
-  'src/directory/',
-  'src/hr/',
-  'src/platform/',
-  'src/pacing/',
-  'src/queue/',
-  'src/sync/',
-]
+const BELOW_SYNC = ['src/lib/', 'src/directory/', 'src/hr/', 'src/platform/', 'src/pacing/', 'src/queue/']
+const SYNC = [...BELOW_SYNC, 'src/sync/']
+/** A folder of the engine, and those of its neighbours that it may import. */
+const sync = (...neighbours: string[]) => ({
+  may: [...BELOW_SYNC, ...neighbours.map(name => `src/sync/${name}/`)],
+  types: SHARED_TYPES,
+})
 /** What the slices that people meet may import. */
 const SLICES = [...SYNC, 'src/money/', 'src/mirrors/', 'src/texts/']
 
@@ -31,6 +29,14 @@ export const RULES: Record<string, Rule> = {
   'src/pacing/': { may: ['src/lib/'], types: SHARED_TYPES },
   'src/platform/': { may: ['src/lib/', 'src/directory/', 'src/pacing/'], types: SHARED_TYPES },
   'src/queue/': { may: ['src/lib/'], types: SHARED_TYPES },
+  'src/sync/runs/': sync(),
+  'src/sync/processes/': sync(),
+  'src/sync/outbox/': sync('processes'),
+  'src/sync/cases/': sync('runs', 'outbox'),
+  'src/sync/plan/': sync('runs', 'outbox', 'cases'),
+  'src/sync/settle/': sync('runs', 'outbox', 'cases'),
+  'src/sync/work/': sync('runs', 'outbox', 'plan', 'settle'),
+  'src/sync/health/': sync('runs', 'processes', 'outbox', 'cases'),
   'src/sync/': { may: SYNC, types: SHARED_TYPES },
   'src/workbench/': { may: ['src/lib/', 'src/directory/', 'src/hr/'] },
   'jobs/': { may: [...SYNC, 'src/config.ts'], types: SHARED_TYPES },
@@ -53,7 +59,7 @@ export const RULES: Record<string, Rule> = {
       'src/hr/mysql/address.ts',
       'src/platform/operation.ts',
       'src/queue/redis-address.ts',
-      'src/sync/mirror-kind.ts',
+      'src/sync/runs/mirror-kind.ts',
       'src/console/auth/viewer.ts',
       'src/alerts/',
     ],

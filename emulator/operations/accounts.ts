@@ -31,9 +31,9 @@ export const listAccounts = defineOperation({
 })
 
 /**
- * Apply for points top-up (section 4.12). The account must be one of the enterprise's limit accounts and
- * valid; taxpayer and identifier, as far as given, must be those of one taxpayer that is not disabled; otherwise
- * 1000220002. An external_code that an application has gets 1000229003. The application is kept and changes no
+ * Apply for points top-up (section 4.12). Where the enterprise holds limit accounts, the account must be one of them and
+ * valid; where it holds taxpayers, taxpayer and identifier, as far as given, must be those of one that is not disabled;
+ * otherwise 1000220002. An external_code that an application has gets 1000229003. The application is kept and changes no
  * balance: the money is yet to arrive.
  */
 export const applyTopUp = defineOperation({
@@ -63,10 +63,10 @@ export const applyTopUp = defineOperation({
       throw new BusinessError('parameters', 'one of taxpayer and identifier is required')
     }
     platform.enterprises.require(enterprise_code)
-    if (platform.accounts.find(enterprise_code, account_openid)?.status !== 1) {
+    if (!platform.accounts.accepts(enterprise_code, account_openid)) {
       throw new BusinessError('parameters', 'account_openid is that of no valid account')
     }
-    if (!platform.taxpayers.hasNormal(enterprise_code, identifier, taxpayer)) {
+    if (!platform.taxpayers.accepts(enterprise_code, identifier, taxpayer)) {
       throw new BusinessError('parameters', 'taxpayer and identifier are those of no valid taxpayer')
     }
     platform.topups.requireFree(external_code)

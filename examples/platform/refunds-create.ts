@@ -1,4 +1,4 @@
-import { OutcomeUnknownError } from 'dirsync/platform'
+import { OutcomeUnknownError, refundedAmount } from 'dirsync/platform'
 import { connect, enterprise_code } from './connect.ts'
 
 /** Refund part of an order (4.10). Money moves: it is sent once, and its outcome is looked up, never guessed. */
@@ -8,8 +8,9 @@ if (outerTradeNo === undefined || outerRefundNo === undefined)
   throw new Error('usage: refunds-create.ts OUTER_TRADE_NO OUTER_REFUND_NO')
 
 const refundAmount = '1.00'
-const record = await client.orders.record({ outer_trade_no: outerTradeNo })
-const refundedBefore = typeof record === 'string' ? null : (record.refund_amount ?? '0')
+const refundedBefore = refundedAmount(
+  await client.orders.record({ outer_trade_no: outerTradeNo, enterprise_code }),
+)
 const sentAt = new Date()
 try {
   const reason = 'goods were returned'
@@ -18,5 +19,6 @@ try {
   )
 } catch (error) {
   if (!(error instanceof OutcomeUnknownError)) throw error
-  console.log(await client.refunds.settle({ outerTradeNo, refundAmount, refundedBefore, sentAt }))
+  const sent = { outerTradeNo, refundAmount, refundedBefore, sentAt, enterpriseCode: enterprise_code }
+  console.log(await client.refunds.settle({ ...sent, platformCode: error.platformCode }))
 }

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { NOT_OVERDUE } from '../../src/alerts/rules/work.ts'
 import { curves, DATASOURCE, layOut, type Placed, type PlainDashboard, stat } from './panels.ts'
 
 /**
@@ -13,18 +14,18 @@ import { curves, DATASOURCE, layOut, type Placed, type PlainDashboard, stat } fr
 /** 0 while the figures are available; nothing while the database is down. */
 const NONE = '0 * (max(dirsync_database_up{job="$job"}) == 1)'
 /** By what they are not, so that a status that is added later counts as in scope and as not in sync. */
-const IN_SCOPE = 'status!~"left|vanished"'
+const IN_SHARE = `status!~"left|vanished|${NOT_OVERDUE.join('|')}"`
 const NOT_IN_SYNC = 'status!~"in_sync|left|vanished"'
 
 const OPERATIONS: Placed[] = [
   stat({
     title: 'In sync',
     description:
-      'Share of the employees for whom the platform confirmed every field. Below 98 % for an hour is an alert.',
+      'Share of the employees for whom the platform confirmed every field. Those about whom a person decides or has decided are not counted, nor those without an HR source. Below 98 % for an hour is an alert.',
     unit: 'percentunit',
     decimals: 1,
     expr: `max(dirsync_employees{job="$job",status="in_sync"})
-  / sum(max by (status) (dirsync_employees{job="$job",${IN_SCOPE}}))`,
+  / sum(max by (status) (dirsync_employees{job="$job",${IN_SHARE}}))`,
     steps: ['red', [0.9, 'orange'], [0.98, 'green']],
   }),
   stat({
@@ -71,7 +72,7 @@ const OPERATIONS: Placed[] = [
   }),
   curves({
     title: 'Share in sync',
-    description: 'Red: below 98 %, which is an alert after an hour.',
+    description: 'Of the same employees. Red: below 98 %, which is an alert after an hour.',
     unit: 'percentunit',
     least: 0.98,
     softMin: 0.9,
@@ -79,7 +80,7 @@ const OPERATIONS: Placed[] = [
     queries: [
       {
         expr: `max(dirsync_employees{job="$job",status="in_sync"})
-  / sum(max by (status) (dirsync_employees{job="$job",${IN_SCOPE}}))`,
+  / sum(max by (status) (dirsync_employees{job="$job",${IN_SHARE}}))`,
         legend: 'in sync',
         color: 'green',
       },
@@ -88,7 +89,7 @@ const OPERATIONS: Placed[] = [
   curves({
     title: 'Employees not in sync',
     description:
-      'And why not: to be sent, halted, held or rejected, in review, accepted as different, or not yet on the platform.',
+      'And why not: to be sent, halted, held or rejected, in review, accepted as different, not yet on the platform, or without an HR source.',
     unit: 'short',
     stacked: true,
     queries: [
@@ -268,7 +269,7 @@ const OBJECTIVE: Placed[] = [
   }),
   curves({
     title: 'Processes: memory',
-    description: 'Resident. Containers of docker-compose have 512 MB.',
+    description: 'Resident. In docker-compose the container dirsync has 1 GB, every other process 512 MB.',
     unit: 'bytes',
     queries: [{ expr: 'process_resident_memory_bytes{job="$job"}', legend: '{{instance}}' }],
   }),

@@ -5,7 +5,7 @@ import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import type { IContainer, IService } from 'kubernetes-models/v1'
 import { stringify } from 'yaml'
-import { ROLES, type Role } from '../../src/sync/process.ts'
+import { ROLES, type Role } from '../../src/sync/processes/process.ts'
 import { VERSION } from '../../src/version.ts'
 
 /** `npm run ops:kubernetes`: generates dirsync.yaml, a Deployment for each role. docs/scale.md tells how it is used. */

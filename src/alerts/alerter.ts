@@ -2,7 +2,7 @@ import type { Config } from '../config.ts'
 import { type ClientBase, createPool, type Pool, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
-import { placeEvents } from '../sync/events.ts'
+import { placeEvents } from '../sync/health/events.ts'
 import type { Language } from '../texts/texts.ts'
 import { DatabaseAway, isAway } from './away.ts'
 import type { Channel } from './channel.ts'
@@ -192,9 +192,9 @@ export class Alerter {
         message: compose(language, draft, { now, stop: outlook.stop, consoleUrl, deployment }, limits),
       }
     })
-    await writeMessages(client, messages, outlook.waiting)
+    await writeMessages(client, messages, outlook.waiting, givenUp)
     await noteWithheld(client, withheld)
-    return { outlook, changes, givenUp }
+    return { outlook, changes, givenUp: givenUp.map(({ channel }) => channel) }
   }
 
   #log(changes: readonly Change[], givenUp: readonly string[]): void {

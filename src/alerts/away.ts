@@ -3,7 +3,7 @@ import { onlyRow, type Pool, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Language } from '../texts/texts.ts'
 import type { Channel } from './channel.ts'
-import { answerOf, sendWithin } from './courier.ts'
+import { answerOf, isPartial, putOffMs, sendWithin } from './courier.ts'
 import { type AlertEvent, isWithinLimit, type Limits, type Outlook, type RaisedAlert } from './decide.ts'
 import { alertText, type ChannelMessage, compose, type Sender } from './message.ts'
 import { returnsOf } from './record.ts'
@@ -54,6 +54,11 @@ export class DatabaseAway {
   #raisedAt: Date | null = null
   #error = ''
   #taken: Taken[] = []
+  /** Of channels that did not take the message, or not for these recipients: how often, and when to try again. */
+  readonly #putOff = new Map<
+    string,
+    { attempts: number; notBefore: number; recipients: readonly string[] | null }
+  >()
 
   constructor(options: AwayOptions) {
     this.#options = options
@@ -91,6 +96,7 @@ export class DatabaseAway {
     this.#since = null
     this.#raisedAt = null
     this.#taken = []
+    this.#putOff.clear()
   }
 
   /** Stops sending. */
@@ -101,9 +107,15 @@ export class DatabaseAway {
   async #tell(channel: Channel, now: Date): Promise<void> {
     const { limits, consoleUrl, deployment, logger } = this.#options
     const { name, language } = channel.settings
+    const putOff = this.#putOff.get(name) ?? { attempts: 0, notBefore: 0, recipients: null }
+    if (now.getTime() < putOff.notBefore) return
     const own = this.#taken.filter(taken => taken.channel === name)
-    const last = own.at(-1)
-    if (last && now.getTime() - last.at.getTime() < limits.repeatHours * 3_600_000) return
+    const newest = own.at(-1)
+    const isDue = !newest || now.getTime() - newest.at.getTime() >= limits.repeatHours * 3_600_000
+    const recipients = isDue ? null : putOff.recipients
+    if (!isDue && recipients === null) return
+    // Those who were put off get the newest message, which the others have.
+    const last = recipients === null ? newest : own.at(-2)
     const sent = [
       ...this.#known.sent,
       ...own.map(({ at }) => ({ channel: name, kind: 'alerts', at, about: [AWAY] }) as const),
@@ -112,18 +124,33 @@ export class DatabaseAway {
     if (!isWithinLimit(name, alert, sent, now, limits)) return
     const event = last ? 'repeated' : 'raised'
     const events = [{ alert, event } as const]
-    const message = compose(
-      language,
-      { kind: 'alerts', events, silentUntil: null },
-      { now, stop: null, consoleUrl, deployment },
-      limits,
-    )
+    const message = {
+      ...compose(
+        language,
+        { kind: 'alerts', events, silentUntil: null },
+        { now, stop: null, consoleUrl, deployment },
+        limits,
+      ),
+      ...(recipients && { recipients }),
+    }
+    const noteTaken = (answer: string) => {
+      if (recipients === null) this.#taken.push({ channel: name, event, at: now, message, answer })
+    }
     try {
       // The same id at each try, so that receivers can recognise a message whose answer was lost.
       const id = `away-${alert.since.getTime()}-${last?.at.getTime() ?? 0}`
-      const answer = await sendWithin(channel, { id, message }, this.#stopping.signal)
-      this.#taken.push({ channel: name, event, at: now, message, answer })
+      noteTaken(await sendWithin(channel, { id, message }, this.#stopping.signal))
+      this.#putOff.delete(name)
     } catch (error) {
+      const left = isPartial(error) ? error.putOff : recipients
+      if (isPartial(error)) noteTaken(error.message)
+      if (left?.length === 0) {
+        this.#putOff.delete(name)
+        return
+      }
+      const attempts = putOff.attempts + 1
+      const notBefore = now.getTime() + putOffMs(attempts, error, Math.random())
+      this.#putOff.set(name, { attempts, notBefore, recipients: left })
       logger.debug(
         { channel: name, answer: answerOf(error) },
         'the channel did not take that the database is away',

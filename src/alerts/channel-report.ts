@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Pool } from '../lib/database.ts'
-import { IS_IN_SETTINGS } from '../sync/health.ts'
+import { IS_IN_SETTINGS } from '../sync/health/health.ts'
 import { LANGUAGES } from '../texts/texts.ts'
 import { type ChannelSettings, targetOf } from './channel.ts'
 import { SEVERITIES, type Severity } from './rule.ts'

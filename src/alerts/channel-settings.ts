@@ -1,5 +1,5 @@
 import { isThisMachine } from '../lib/http-server.ts'
-import { closestName, isEncodedAddress } from '../lib/text.ts'
+import { closestName, isEncoded, isEncodedAddress } from '../lib/text.ts'
 import { type Message, message, type SaidKey } from '../texts/message.ts'
 import type { Language } from '../texts/texts.ts'
 import { CHANNEL_KINDS, type ChannelKind, type ChannelSettings, EVENT_PATTERN } from './channel.ts'
@@ -254,7 +254,7 @@ function readAddress(text: string): { kind: ChannelKind; url: URL } | Message {
 /** What is wrong with the address of a mail server, or null. */
 function mailAddressFlaw(text: string, url: URL): Message | null {
   const { username, password, pathname, searchParams } = url
-  if (!isEncodedAddress(text) || !isDecodable(username) || !isDecodable(password))
+  if (!isEncodedAddress(text) || !isEncoded(username) || !isEncoded(password))
     return message('said.wanted_encoded_login')
   const isPlain = searchParams.get('tls') === 'off'
   if ([...searchParams].length > (isPlain ? 1 : 0) || !/^\/?$/.test(pathname))
@@ -262,15 +262,6 @@ function mailAddressFlaw(text: string, url: URL): Message | null {
   if (isPlain && url.protocol === 'smtps:') return message('said.wanted_smtp')
   if (isPlain && password !== '' && !isThisMachine(url.hostname)) return message('said.wanted_no_password')
   return (username === '') === (password === '') ? null : message('said.wanted_login')
-}
-
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** What is wrong with a signing secret, or null. */

@@ -55,23 +55,33 @@ export interface Channel {
  * - `CHANNEL_LIMITED`: too many messages; `retryAfterMs` if the server says when to retry
  * - `CHANNEL_REFUSED`: the server refuses it and would again: address, signature, credentials, recipient
  *
- * `isOfRecipient`: whether the answer is about whom the message is for; null: the channel does not tell.
+ * `isOfRecipient`: whether the answer is about whom the message is for; null: the channel does not tell. `isPartial`: others of its
+ * recipients have the message, so it is sent again only to those in `putOff`, whom the server asks to try later.
  */
 export class ChannelError extends Error {
   readonly code: 'CHANNEL_UNAVAILABLE' | 'CHANNEL_LIMITED' | 'CHANNEL_REFUSED'
   readonly retryAfterMs: number | null
   readonly isOfRecipient: boolean | null
+  readonly isPartial: boolean
+  readonly putOff: readonly string[]
 
   constructor(
     code: ChannelError['code'],
     message: string,
-    options?: ErrorOptions & { retryAfterMs?: number; isOfRecipient?: boolean },
+    options?: ErrorOptions & {
+      retryAfterMs?: number
+      isOfRecipient?: boolean
+      isPartial?: boolean
+      putOff?: readonly string[]
+    },
   ) {
     super(message, options)
     this.name = 'ChannelError'
     this.code = code
     this.retryAfterMs = options?.retryAfterMs ?? null
     this.isOfRecipient = options?.isOfRecipient ?? null
+    this.isPartial = options?.isPartial ?? false
+    this.putOff = options?.putOff ?? []
   }
 }
 

@@ -3,14 +3,14 @@ import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
 import { rest, unlessAborted } from '../lib/waiting.ts'
-import { jitter } from '../sync/backoff.ts'
+import { jitter } from '../sync/outbox/backoff.ts'
 import { translator } from '../texts/texts.ts'
 import { type Channel, ChannelError, type ChannelSettings } from './channel.ts'
 import { openChannel } from './channels/index.ts'
 import { isFull, writeEvents } from './events.ts'
 import { type ChannelMessage, type Sender, titled } from './message.ts'
 import { noticeWay, readNoticeAddresses, writeNotices } from './notices.ts'
-import { giveBack, giveUp, hurry, markSent, putOff, type Taken, takeDue } from './outbox.ts'
+import { giveBack, giveUp, hurry, type Left, markSent, putOff, type Taken, takeDue } from './outbox.ts'
 
 /** How often to check for messages without a notification: a message whose retry becomes due sends none. */
 const POLL_MS = 5000
@@ -108,7 +108,7 @@ export class Courier {
       const [name, user] = taken.channel.split(/\/(.*)/s)
       const channel = channels.find(({ settings }) => settings.name === name)
       if (!channel) continue
-      if (user !== undefined) {
+      if (user !== undefined && !taken.message.recipients) {
         // The address may have changed, or gone, since the message was written.
         const addresses = (await readNoticeAddresses(pool, [user])).get(user)
         const way = addresses ? noticeWay(addresses, [channel.settings]) : null
@@ -116,7 +116,7 @@ export class Courier {
           await giveUp(pool, taken)
           continue
         }
-        taken.message = { ...taken.message, recipient: way.recipient }
+        taken.message = { ...taken.message, recipients: [way.recipient] }
       }
       const sending = this.#deliver(channel, taken)
         .catch((error: Error) => this.#options.logger.debug({ error }, 'its outcome was not noted'))
@@ -138,6 +138,16 @@ export class Courier {
     } catch (error) {
       if (this.#cutOff.signal.aborted) return giveBack(pool, taken)
       const said = answerOf(error)
+      if (isPartial(error)) {
+        logger.warn(
+          { channel: name, answer: said },
+          'a channel of alerts took a message for some of its recipients only',
+        )
+        return this.#mark(taken, said, {
+          recipients: error.putOff,
+          delayMs: putOffMs(taken.attempts, error, Math.random()),
+        })
+      }
       if (!this.#failing.has(name))
         logger.warn({ channel: name, answer: said }, 'a channel of alerts takes no message; trying again')
       this.#failing.add(name)
@@ -147,23 +157,28 @@ export class Courier {
       })
     }
     if (this.#failing.delete(name)) logger.info({ channel: name }, 'the channel takes messages again')
-    await this.#mark(taken, answer)
+    await this.#mark(taken, answer, null)
   }
 
   /**
    * A delivered message must not be sent again because the database was down for a moment, so retry until it is
    * marked.
    */
-  async #mark(taken: Taken, answer: string): Promise<void> {
+  async #mark(taken: Taken, answer: string, left: Left | null): Promise<void> {
     for (;;) {
       try {
-        return await markSent(this.#options.pool, taken, answer)
+        return await markSent(this.#options.pool, taken, answer, left)
       } catch (error) {
         if (this.#cutOff.signal.aborted) throw error
       }
       await rest(MARK_AGAIN_MS, this.#cutOff.signal)
     }
   }
+}
+
+/** Whether the channel has taken the message, if not for all of its recipients. */
+export function isPartial(error: unknown): error is ChannelError {
+  return error instanceof ChannelError && error.isPartial
 }
 
 /** Whether a failure is one of the channel, and not of the one person whom a notice is for. */

@@ -1,4 +1,4 @@
-import type { HaltKind } from '../sync/halts.ts'
+import type { HaltKind } from '../sync/outbox/halts.ts'
 import {
   type Finding,
   inhibitorOf,
@@ -43,7 +43,7 @@ export interface Told {
   channel: string
   /** When it was first told that the alert holds; null if it has not been. */
   firstAt: Date | null
-  /** When it was last told so. */
+  /** When it was last told so; null if it has not been since the alert grew. */
   lastAt: Date | null
   isAcknowledged: boolean
   isRecovered: boolean
@@ -197,7 +197,7 @@ function isDue(
   now: Date,
   limits: Limits,
 ): boolean {
-  if (firstAt === null || lastAt === null) return false
+  if (firstAt === null || lastAt === null) return firstAt !== null
   const moments = RULES[rule].remindedAfterHours?.map(hours => firstAt.getTime() + hours * HOUR_MS) ?? [
     lastAt.getTime() + limits.repeatHours * HOUR_MS,
   ]

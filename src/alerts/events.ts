@@ -1,5 +1,5 @@
 import { type Pool, transaction } from '../lib/database.ts'
-import { latestPlace, readEvents } from '../sync/events.ts'
+import { latestPlace, readEvents } from '../sync/health/events.ts'
 import type { ChannelSettings } from './channel.ts'
 import type { ChannelMessage } from './message.ts'
 

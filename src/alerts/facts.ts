@@ -1,8 +1,7 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import { openRefunds } from '../money/refund.ts'
 import { openTopUps } from '../money/top-up.ts'
-import { jsonRows } from '../sync/figures.ts'
-import type { Halt } from '../sync/halts.ts'
+import { jsonRows } from '../sync/health/figures.ts'
 import {
   HAS_CHECKED,
   type Health,
@@ -10,11 +9,12 @@ import {
   IS_IN_SETTINGS,
   latestRun,
   RUNS_OF_EVERYBODY,
+  RUNS_OF_KIND,
   type Runs,
   readHealth,
-  runsOfKind,
-} from '../sync/health.ts'
-import { HELD_RUNS, OF_EVERYBODY, RUN_SOURCES } from '../sync/run.ts'
+} from '../sync/health/health.ts'
+import type { Halt } from '../sync/outbox/halts.ts'
+import { ACCOUNT_SINCE, HELD_RUNS, LAST_GOOD_RUN, OF_EVERYBODY, RUN_SOURCES } from '../sync/runs/run.ts'
 import type { Said } from '../texts/message.ts'
 
 /** The input of the rules: the figures that are also metrics, and some rows in full of which there are few. */
@@ -45,7 +45,7 @@ export interface Facts extends Health {
   failingChannels: { channel: string; since: Date; answer: string | null }[]
 }
 
-interface Stop extends Omit<Halt, 'probes' | 'nextProbeAt'> {
+interface Stop extends Omit<Halt, 'probes' | 'next_probe_at' | 'may_probe'> {
   /** The HR source that does not answer, for all its enterprises; empty if the halt is about its scope. */
   source: string
 }
@@ -96,14 +96,14 @@ const suspectsAmong = (kind: string, runs: Runs) => `
 
 /** SQL: the HR sources that the latest run of employees, or of departments, found suspect, as `suspects`. */
 export const SUSPECTS = `(${suspectsAmong('changes', RUNS_OF_EVERYBODY)}
-    union all ${suspectsAmong('departments', runsOfKind('k.kind'))})`
+    union all ${suspectsAmong('departments', RUNS_OF_KIND)})`
 
 const DETAILS = `
   with stops as (
     -- A source that is away halts each of its enterprises, and is one thing to be told of.
     select distinct on (coalesce(s.name, h.scope), s.name is null)
-           h.scope, coalesce(s.name, '') as source, category, platform_code as "platformCode", message, remedy,
-           raised_by as "raisedBy", since
+           h.scope, coalesce(s.name, '') as source, category, platform_code, message, remedy, raised_by,
+           since
     from dirsync.halt h
     left join dirsync.hr_source s on h.category = 'hr_unavailable' and h.scope = any (s.enterprise_codes)
     order by coalesce(s.name, h.scope), s.name is null, since, h.scope
@@ -120,10 +120,9 @@ const DETAILS = `
     from last_hour, jsonb_each_text(open_cases)
     group by key having count(*) = (select count(*) from last_hour)
   ), account as (
-    select coalesce((select since from dirsync.deployment), '-infinity') as since
+    select ${ACCOUNT_SINCE} as since
   ), good_runs as (
-    select (select finished_at from dirsync.sync_run
-            where ${OF_EVERYBODY} and state = 'done' order by id desc limit 1) as latest,
+    select ${LAST_GOOD_RUN} as latest,
            (select finished_at from dirsync.sync_run
             where ${OF_EVERYBODY} and state = 'done' and finished_at < now() - interval '1 hour'
             order by id desc limit 1) as older

@@ -3,9 +3,9 @@ import type { Pool } from '../lib/database.ts'
 import { codeOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
-import { jitter } from '../sync/backoff.ts'
-import { readHealth } from '../sync/health.ts'
-import { OF_EVERYBODY } from '../sync/run.ts'
+import { readHealth } from '../sync/health/health.ts'
+import { jitter } from '../sync/outbox/backoff.ts'
+import { EACH_EMPLOYEE_KIND, OF_EVERYBODY, RUN_SOURCES } from '../sync/runs/run.ts'
 
 /** How often to check for a good run. */
 const POLL_MS = 5000
@@ -106,8 +106,8 @@ interface Due {
 const LATEST = `
   with good as (
     select latest.id, latest.finished_at
-    from (values ('changes'), ('full')) k (kind)
-    cross join (select '' union all select name from dirsync.hr_source) s (name)
+    from ${EACH_EMPLOYEE_KIND} k (kind)
+    cross join lateral ${RUN_SOURCES} s
     cross join lateral (
       select r.id, r.finished_at from dirsync.sync_run r
       where r.kind = k.kind and r.hr_source = s.name and r.state = 'done' and ${OF_EVERYBODY}

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { minuteTime, zoneName } from '../lib/time-text.ts'
-import type { Event } from '../sync/events.ts'
-import type { HaltKind } from '../sync/halts.ts'
+import type { Event } from '../sync/health/events.ts'
+import type { HaltKind } from '../sync/outbox/halts.ts'
 import { actorText } from '../texts/actor.ts'
 import { inLanguage } from '../texts/failures.ts'
 import { isSaid } from '../texts/message.ts'
@@ -47,8 +47,11 @@ export interface ChannelMessage {
   at: Date
   /** Of the kind `events`, which only webhooks get. */
   events?: readonly Event[]
-  /** Of the kind `notice`: the one mail address, or the one id to mention. Read when it is sent, and not stored. */
-  recipient?: string
+  /**
+   * Of the kind `notice`: the one mail address, or the one id to mention, read when it is sent, and not stored. Of others: the
+   * mail addresses that were put off, while the channel's other recipients have the message.
+   */
+  recipients?: readonly string[]
 }
 
 /** One alert in a message. Texts are plain, except for backticks around commands. */

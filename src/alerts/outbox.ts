@@ -38,13 +38,14 @@ function messageOf({ events, ...stored }: Stored<ChannelMessage>): ChannelMessag
 
 /**
  * Writes the messages of an evaluation. A waiting message about the same news gets the new texts. One about other
- * news is replaced by a new message, which receivers cannot mistake for the old one, and which inherits the time of
- * its next try.
+ * news is replaced by a new message, which receivers cannot mistake for the old one, and which inherits its tries and the
+ * time of the next one. So does the message that comes after one that was given up: the channel still fails.
  */
 export async function writeMessages(
   db: ClientBase,
   messages: readonly { draft: Draft; message: ChannelMessage }[],
   waiting: Outlook['waiting'],
+  givenUp: readonly GivenUp[],
 ): Promise<void> {
   for (const { id, channel } of waiting)
     if (!messages.some(({ draft }) => draft.channel === channel)) await takeBack(db, id)
@@ -52,7 +53,12 @@ export async function writeMessages(
     const old = waiting.find(({ channel }) => channel === draft.channel)
     if (old && (await saysTheSame(db, old.id, draft)))
       await db.query('update dirsync.alert_message set content = $2 where id = $1', [old.id, message])
-    else await add(db, draft, message, old ? await takeBack(db, old.id) : null)
+    else {
+      const tries = old
+        ? await takeBack(db, old.id)
+        : givenUp.find(({ channel }) => channel === draft.channel)
+      await add(db, draft, message, tries)
+    }
   }
 }
 
@@ -86,14 +92,15 @@ interface Tries {
   notBefore: Date | null
 }
 
+/** SQL: what the next message inherits as {@link Tries}. A receiver that refuses events may take alerts. */
+const TRIES = `case when kind = 'events' then 0 else attempts end as attempts,
+  case when kind <> 'events' then not_before end as "notBefore"`
+
 /** Withdraws a message that is not being sent; its content counts as not told. */
 async function takeBack(db: ClientBase, id: number): Promise<Tries> {
   await db.query('delete from dirsync.alert_notice where message_id = $1', [id])
   const { rows } = await db.query<Tries>(
-    // A receiver that refuses events may take alerts.
-    `delete from dirsync.alert_message where id = $1
-     returning case when kind = 'events' then 0 else attempts end as attempts,
-               case when kind <> 'events' then not_before end as "notBefore"`,
+    `delete from dirsync.alert_message where id = $1 returning ${TRIES}`,
     [id],
   )
   return onlyRow(rows)
@@ -103,7 +110,7 @@ async function add(
   db: ClientBase,
   { channel, kind, events }: Draft,
   message: ChannelMessage,
-  tries: Tries | null,
+  tries: Tries | undefined,
 ): Promise<void> {
   const { rows } = await db.query<{ id: number }>(
     `insert into dirsync.alert_message (channel, kind, content, attempts, not_before)
@@ -120,23 +127,24 @@ async function add(
   )
 }
 
-/**
- * Gives up messages that no channel has accepted for a day.
- * @returns the channels
- */
-export async function giveUpOld(db: ClientBase): Promise<string[]> {
-  const { rows } = await db.query<{ channel: string }>(
+interface GivenUp extends Tries {
+  channel: string
+}
+
+/** Gives up messages that no channel has accepted for a day. */
+export async function giveUpOld(db: ClientBase): Promise<GivenUp[]> {
+  const { rows } = await db.query<GivenUp>(
     `update dirsync.alert_message set state = 'given_up'
      where state = 'waiting' and created_at < now() - interval '24 hours' and ${IS_FREE}
-     returning channel`,
+     returning channel, ${TRIES}`,
   )
-  return rows.map(({ channel }) => channel)
+  return rows
 }
 
 /** A message that this process is sending. */
 export interface Taken {
   id: number
-  /** Name of the channel; of a notice, also whom it is for. */
+  /** Name of the channel; of a notice, also whom it is for; of a message to recipients who were put off, also which it was. */
   channel: string
   message: ChannelMessage
   /** Including this one. It also distinguishes the holder of one lease from that of a later one. */
@@ -164,16 +172,42 @@ export async function takeDue(db: Pool, channels: readonly string[], leaseMs: nu
 /** The length to which a server's answer is stored. */
 const MOST_ANSWER = 500
 
-/** The channel accepted the message. */
-export async function markSent(db: Pool, { id, attempts }: Taken, answer: string): Promise<void> {
+/** What is left to do for a message that its channel took for some of its recipients only. */
+export interface Left {
+  /** Those to whom it is sent again. */
+  recipients: readonly string[]
+  /** After how long. */
+  delayMs: number
+}
+
+/**
+ * The channel accepted the message.
+ * @param left null: for all of its recipients; otherwise the channel fails. Those who were put off get a message of their own, which
+ *   news does not replace: others wait for no one
+ */
+export async function markSent(
+  db: Pool,
+  { id, attempts }: Taken,
+  answer: string,
+  left: Left | null,
+): Promise<void> {
   await db.query(
     `with sent as (
        update dirsync.alert_message set state = 'sent', sent_at = now(), leased_until = null, answer = $3
-       where id = $1 and attempts = $2 and state = 'waiting' returning channel
+       where id = $1 and attempts = $2 and state = 'waiting' returning *
+     ), again as (
+       insert into dirsync.alert_message (channel, kind, content, created_at, attempts, not_before)
+       select split_part(channel, '/', 1) || '//' || id, kind,
+              content || jsonb_build_object('recipients', $5::text[]), created_at, attempts, now() + $6 * interval '1 ms'
+       from sent where cardinality($5::text[]) > 0
      )
-     update dirsync.alert_channel c set last_sent_at = now(), failing_since = null, last_answer = $3
+     update dirsync.alert_channel c
+     set last_sent_at = now(), failing_since = case when not $4 then least(failing_since, now()) end, last_answer = $3
      from sent where c.name = split_part(sent.channel, '/', 1)`,
-    [id, attempts, storableText(answer.slice(0, MOST_ANSWER))],
+    [
+      ...[id, attempts, storableText(answer.slice(0, MOST_ANSWER)), left === null],
+      ...[left?.recipients ?? [], left?.delayMs ?? 0],
+    ],
   )
 }
 
@@ -188,7 +222,7 @@ export async function noteTaken(db: Pool, channel: string, answer: string): Prom
 }
 
 /**
- * The message was not accepted: it is tried again after `delayMs`.
+ * The message was not accepted: it is tried again after `delayMs`. A failure of long ago whose messages are gone is another one.
  * @param isOfChannel whether the channel is failing
  */
 export async function putOff(
@@ -203,7 +237,12 @@ export async function putOff(
        set not_before = now() + $4 * interval '1 ms', leased_until = null, answer = $3
        where id = $1 and attempts = $2 and state = 'waiting' returning channel
      )
-     update dirsync.alert_channel c set failing_since = coalesce(failing_since, now()), last_answer = $3
+     update dirsync.alert_channel c
+     set failing_since = case when exists (select from dirsync.alert_message m
+                                           where m.state = 'waiting' and split_part(m.channel, '/', 1) = c.name
+                                             and m.attempts > case m.id when $1 then 1 else 0 end)
+                              then least(failing_since, now()) else now() end,
+         last_answer = $3
      from failed where $5 and c.name = split_part(failed.channel, '/', 1)`,
     [id, attempts, storableText(answer.slice(0, MOST_ANSWER)), delayMs, isOfChannel],
   )

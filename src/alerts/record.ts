@@ -1,6 +1,6 @@
 import { LOCKS } from '../lib/advisory-lock.ts'
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
-import { haltWhere } from '../sync/halts.ts'
+import { haltWhere } from '../sync/outbox/halts.ts'
 import { type Channel, targetOf } from './channel.ts'
 import type { Outlook, RaisedAlert, Told } from './decide.ts'
 import { IS_FREE } from './outbox.ts'
@@ -89,6 +89,7 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
     ...{ rule, subject, facts, since },
     severity: RULES[rule].severity,
     for_ms: forMs,
+    is_news_if_more: RULES[rule].isNewsIfMore ?? false,
   }))
   // Whoever knows of the alert, or has taken it over, knows the other cause.
   const { rows: replaced } = await db.query<Change>(
@@ -96,6 +97,15 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
      from jsonb_to_recordset($1) as f (rule text, subject text, facts jsonb)
      where state = 'firing' and a.rule = f.rule and a.subject = f.subject and not ${isSameCause('a.facts', 'f.facts')}
      returning a.id, 'ended' as event, a.rule, a.subject, a.facts`,
+    [JSON.stringify(found)],
+  )
+  // What comes after all that was acknowledged was gone is more, too.
+  await db.query(
+    `update dirsync.alert a
+     set grew_at = now(), acknowledged_by = null, acknowledged_at = null, acknowledged_reason = null
+     from jsonb_to_recordset($1) as f (rule text, subject text, facts jsonb, is_news_if_more boolean)
+     where state = 'firing' and acknowledged_by is not null and is_news_if_more and a.rule = f.rule and a.subject = f.subject
+       and (gone_at is not null or (f.facts ->> 'count')::int > (a.facts ->> 'count')::int)`,
     [JSON.stringify(found)],
   )
   const { rows } = await db.query<Change>(
@@ -197,8 +207,8 @@ async function storeChannels(db: ClientBase, channels: readonly Channel[]): Prom
   )
 }
 
-/** How long an ended alert is still considered: its recovery may have to wait until quiet hours end. */
-const ENDED_WITHIN = `interval '2 days'`
+/** How long an ended alert is still considered: its recovery may have to wait for quiet hours, or a channel that is away. */
+const ENDED_WITHIN = `interval '7 days'`
 
 /** How long alerts wait for older events, which their receiver may refuse. */
 const EVENTS_FIRST = `interval '10 minutes'`
@@ -251,15 +261,16 @@ export async function readOutlook(db: ClientBase, channels: readonly Channel[]):
   const { rows: told } = await db.query<Told>(
     `select alert_id as "alertId", channel,
             min(at) filter (where event in ('raised', 'repeated')) as "firstAt",
-            max(at) filter (where event in ('raised', 'repeated')) as "lastAt",
-            coalesce(bool_or(event = 'acknowledged'), false) as "isAcknowledged",
+            max(at) filter (where event in ('raised', 'repeated') and is_latest) as "lastAt",
+            coalesce(bool_or(event = 'acknowledged' and is_latest), false) as "isAcknowledged",
             coalesce(bool_or(event = 'recovered'), false) as "isRecovered",
             coalesce(bool_or(event = 'withheld'), false) as "isWithheld",
             max(waiting) as waiting
-     from (select n.alert_id, n.channel, coalesce(m.sent_at, n.at) as at,
+     from (select n.alert_id, n.channel, coalesce(m.sent_at, n.at) as at, n.at >= coalesce(a.grew_at, n.at) as is_latest,
                   case when m.id = any ($3) then n.event end as waiting,
                   case when m.id = any ($3) or m.state = 'given_up' then null else n.event end as event
            from dirsync.alert_notice n
+           join dirsync.alert a on a.id = n.alert_id
            left join dirsync.alert_message m on m.id = n.message_id
            where n.alert_id = any ($1) and n.channel = any ($2)) n
      group by alert_id, channel`,

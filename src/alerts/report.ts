@@ -1,16 +1,16 @@
 import { z } from 'zod'
 import type { Config } from '../config.ts'
 import {
+  beforePosition,
   decodeCursor,
   MOMENT_AND_ID,
   momentKey,
-  momentOfKey,
   type PageAsked,
   pageByMoment,
 } from '../lib/cursor.ts'
 import { type Pool, placeholders } from '../lib/database.ts'
 import { SaidText } from '../texts/failures.ts'
-import { type Language, translator } from '../texts/texts.ts'
+import { type Language, type TextKey, translator } from '../texts/texts.ts'
 import { ChannelReport, readChannels, takersOf } from './channel-report.ts'
 import { alertText } from './message.ts'
 import { IS_EVALUATED } from './record.ts'
@@ -299,7 +299,10 @@ export const FIRING_ALERTS = `
       'scope', a.facts -> 'scope', 'source', a.facts -> 'source', 'kind', a.facts -> 'kind'))) about (facts)
   cross join lateral (select ${IS_MUTED}) m (muted)
   where a.state = 'firing' or a.state = 'ended' and a.ended_at > now() - interval '1 hour'
-  group by a.rule, about.facts, muted`
+  group by a.rule, about.facts, muted
+  union all
+  -- As for decisions about messages, the time without any evaluation counts like missing roles.
+  select 'role_missing', '{}', 0, false, watched_since from dirsync.alert_check`
 
 /** The rule that keeps an alert from being told, or null. Rows may have come as JSON, which holds dates as texts. */
 function inhibitor(
@@ -402,10 +405,7 @@ export async function readAlertHistory(
   if (filter.from) conditions.push(`ended_at >= ${place(filter.from)}`)
   if (filter.to) conditions.push(`ended_at < ${place(filter.to)}`)
   const position = decodeCursor(MOMENT_AND_ID, page.after)
-  if (position) {
-    const [moment, id] = position
-    conditions.push(`(ended_at, id) < (${momentOfKey(place(moment))}, ${place(id)})`)
-  }
+  if (position) conditions.push(beforePosition('ended_at', position, place))
   const { rows } = await db.query<AlertRow & { cursor_moment: number }>(
     `select ${COLUMNS}, ${momentKey('ended_at')} as cursor_moment from dirsync.alert
      where ${conditions.join(' and ')} order by ended_at desc, id desc limit $1`,
@@ -424,6 +424,7 @@ function figuresOf(
 ): Omit<RuleReport, 'channels' | 'firing' | 'mutes'> {
   const t = translator(language)
   const { severity, inhibitedBy = [], second } = RULES[rule]
+  const text = `alerts.figure.${RULES[rule].figure.lasts ?? rule}` as TextKey
   const name = settingOf(rule)
   const figure = settings[name]
   const further = second ? [{ name: second.name, value: settings[second.name] }] : []
@@ -431,10 +432,7 @@ function figuresOf(
     rule,
     title: t(`alert_rule.${rule}`),
     severity,
-    figure:
-      figure === null
-        ? t('alerts.figure.off')
-        : t(`alerts.figure.${rule}`, { figure, second: further[0]?.value ?? null }),
+    figure: figure === null ? t('alerts.figure.off') : t(text, { figure, second: further[0]?.value ?? null }),
     off: figure === null,
     settings: [{ name, value: figure }, ...further],
     inhibited_by: [...inhibitedBy],

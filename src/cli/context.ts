@@ -7,17 +7,17 @@ import { io } from '../lib/io.ts'
 import { createLogger, type Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
 import type { PlatformClient } from '../platform/client.ts'
-import { type Asker, Commands } from '../sync/commands.ts'
-import { assertAccount } from '../sync/deployment.ts'
-import { aliveProcesses, missingAmong, missingRolesSaid, type NeededRole } from '../sync/process.ts'
-import { noticeRestore } from '../sync/restored.ts'
+import { assertAccount } from '../sync/health/deployment.ts'
+import { aliveProcesses, missingAmong, missingRolesSaid, type NeededRole } from '../sync/processes/process.ts'
+import { type Asker, Commands } from '../sync/runs/commands.ts'
+import { noticeRestore } from '../sync/runs/restored.ts'
 import { message } from '../texts/message.ts'
 import { FailedError, STOP_SIGNALS } from './failure.ts'
 import { logWords, said, say, speak } from './language.ts'
 import { printAside } from './output.ts'
 import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
 
-export { NEEDED_ROLES } from '../sync/process.ts'
+export { NEEDED_ROLES } from '../sync/processes/process.ts'
 
 /** dirsync's own database, and the settings with its address. */
 interface Stores<Settings> extends AsyncDisposable {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { PLAN_REASONS } from '../sync/stored-plan.ts'
+import { PLAN_REASONS } from '../sync/plan/stored-plan.ts'
 import { message } from '../texts/message.ts'
 import { numberOf, oneOf, reasonOf } from './arguments.ts'
 import { type CommandContext, openContext, warnOfMissingRoles } from './context.ts'
@@ -27,7 +27,7 @@ export function decideCommands(program: Command): void {
 
   aboutPart(aboutRun(program, 'reject'))
     .description(
-      'end a held run, or reject a part of it; nothing of it is sent. The next run looks at HR again.',
+      'end a held run, or reject a part of it; rejected rows are not sent until HR changes them, or you resync the employee by name',
     )
     .option('--reason <text>', 'why, for whoever looks at the run later')
     .addHelpText(
@@ -132,7 +132,8 @@ async function decidePart(
 ): Promise<void> {
   const { run: by, planned } = await decide()
   if (json) printJson({ run, decision, planned, ...(decision === 'approved' && { part: by }) })
-  else if (decision === 'rejected') print(say('plan.part_rejected', { count: planned }))
+  else if (decision === 'rejected')
+    print(say('plan.part_rejected', { count: planned }), rejectionLasts(context))
   else
     print(
       say('plan.part_approved', { count: planned, run: by }),
@@ -171,8 +172,13 @@ async function reject(run: number, options: PartOptions): Promise<void> {
   if (options.json) printJson({ run, decision: 'rejected' })
   else
     print(
-      isRest ? say('plan.rest_rejected', { count: planned }) : say('shell.rejected', { run: String(run) }),
+      isRest ? say('plan.rest_rejected', { count: planned }) : say('plan.rejected', { run }),
+      rejectionLasts(context),
     )
+}
+
+function rejectionLasts({ program }: CommandContext): string {
+  return say('shell.rejection_lasts', { command: `${program} resync --employee ID` })
 }
 
 async function cancel(

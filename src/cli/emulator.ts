@@ -27,13 +27,14 @@ export function emulatorCommand(program: Command): void {
     )
     .option('--secret-file <file>', 'file with the secret')
     .addOption(
-      new Option('--sign-algorithm <name>', 'signature algorithm')
-        .choices(['sha256', 'sha1', 'sha512'])
-        .default('sha256'),
+      new Option(
+        '--sign-algorithm <name>',
+        'signature algorithm; without it, PLATFORM_SIGN_ALGORITHM, or sha256',
+      ).choices(['sha256', 'sha1', 'sha512']),
     )
     .option(
       '--strict',
-      'refuse unknown parameters and body members, which are ignored without it, and calls without enterprise_code where only other enterprises hold something',
+      'refuse unknown parameters and unknown or null body members, which are ignored without it, and calls without enterprise_code where only other enterprises hold something',
     )
     .option('--data <file>', 'keep the state in this file; without it, in memory')
     .option('--seed <file>', 'JSON file with what an empty platform holds at first')
@@ -52,16 +53,22 @@ Examples:
       const given = {
         PLATFORM_APP_ID: appid,
         PLATFORM_APP_SECRET: secretFile && !secret ? await secretOf(secretFile) : secret,
+        PLATFORM_SIGN_ALGORITHM: signAlgorithm,
       }
       const made = randomBytes(16).toString('hex')
-      const { PLATFORM_APP_ID: appId, PLATFORM_APP_SECRET: appSecret } = loadApplication(
+      const {
+        PLATFORM_APP_ID: appId,
+        PLATFORM_APP_SECRET: appSecret,
+        PLATFORM_SIGN_ALGORITHM,
+      } = loadApplication(
         orElse(orElse(given, environment()), {
           PLATFORM_APP_ID: 'demo-application',
           PLATFORM_APP_SECRET: made,
         }),
       )
       const emulator = await startEmulator({
-        ...{ port, host, appId, appSecret, signAlgorithm, strict, data },
+        ...{ port, host, appId, appSecret, strict, data },
+        signAlgorithm: PLATFORM_SIGN_ALGORITHM,
         seed: seed && seedOf(await textOf('--seed', seed), seed),
       })
       const told = stopSignal()

@@ -1,18 +1,26 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { type HaltReport, listHalts } from '../console/halts/query.ts'
 import { EMPLOYEE_STATUSES_AFTER_SYNC, type SyncSummary, syncSummary } from '../console/overview/read.ts'
 import type { Pool } from '../lib/database.ts'
-import type { Mirror } from '../sync/mirror-kind.ts'
-import { requestDueRetries } from '../sync/retries.ts'
-import { heldRuns, isUnderWay, type RunKind, type RunState, requestRun, unfinishedRun } from '../sync/run.ts'
-import { requestReplan } from '../sync/run-requests.ts'
-import { sourcesFor } from '../sync/sources.ts'
+import { requestDueRetries } from '../sync/cases/retries.ts'
+import { type Halt, readHalts } from '../sync/outbox/halts.ts'
+import type { Mirror } from '../sync/runs/mirror-kind.ts'
+import {
+  heldRuns,
+  isUnderWay,
+  type RunKind,
+  type RunState,
+  requestRun,
+  unfinishedRun,
+} from '../sync/runs/run.ts'
+import { requestReplan } from '../sync/runs/run-requests.ts'
+import { sourcesFor } from '../sync/runs/sources.ts'
 import { haltedText } from '../texts/failures.ts'
+import { byCount } from '../texts/figures.ts'
 import { inWords, type Said } from '../texts/message.ts'
+import { textOr } from '../texts/texts.ts'
 import { named, said, say, shellLanguage } from './language.ts'
 import {
-  byCount,
   colours,
   figure,
   pad,
@@ -20,6 +28,7 @@ import {
   printArrow,
   printJson,
   printText,
+  printZone,
   shortTime,
   terminalWidth,
   widthOf,
@@ -36,7 +45,7 @@ interface SyncResult {
   /** Numbers of the runs by kind; `replan` and `retry` are the follow-up runs. */
   runs: Record<string, number[]>
   summary: SyncSummary
-  halts: HaltReport[]
+  halts: Halt[]
   /** Why a run did not finish, or its message, by run number. */
   messages: { run: number; state: RunState; source: string; message: Said; remedy?: Said | undefined }[]
   seconds: number
@@ -89,7 +98,7 @@ export async function firstSync(options: {
     const requested: { id: number; source: string }[] = []
     for (const { name: source } of await sourcesFor(pool, kind)) {
       // Work that is under way keeps its run: a restored database has just requested one.
-      const earlier = kind === 'full' ? await unfinishedRun(pool, kind, source) : null
+      const earlier = kind === 'full' ? await unfinishedRun(pool, kind, source, { parts: true }) : null
       if (earlier && earlier.state !== 'held') requested.push({ id: earlier.id, source })
       requested.push({ id: await requestRun(pool, kind, [], 'start', source), source })
     }
@@ -113,7 +122,7 @@ export async function firstSync(options: {
   for (const { id: run, state, source, message } of held)
     if (!messages.some(told => told.run === run))
       messages.push({ run, state, source, message: message ?? inWords(state) })
-  const halts = await listHalts(pool)
+  const halts = await readHalts(pool)
   return {
     ok: ok && held.length === 0 && !isHrAway(halts),
     runs,
@@ -129,7 +138,7 @@ async function replanUnderWay(pool: Pool): Promise<number | 'early' | null> {
   let under: number | 'early' | null = null
   for (const source of await sourcesFor(pool, 'changes')) {
     const requested = await requestReplan(pool, source)
-    const changes = requested ?? (await unfinishedRun(pool, 'changes', source.name))
+    const changes = requested ?? (await unfinishedRun(pool, 'changes', source.name, { parts: true }))
     if (typeof changes === 'number') return changes
     if (changes === 'early') under = changes
     else if (changes && changes.state !== 'held') return changes.id
@@ -162,6 +171,7 @@ export function printSummary(
   printRest(summary)
   for (const halt of halts) printHalt(halt)
   printHints(summary, options)
+  printZone()
 }
 
 function printEmployees({ in_scope, ...statuses }: SyncSummary['employees']): void {
@@ -210,13 +220,14 @@ function printRest({ departments, openids, platform_calls }: SyncSummary): void 
   for (const [operation, count] of calls) line(named('call', operation), count, '')
 }
 
-function printHalt({ scope, category, message, remedy, since }: HaltReport): void {
+function printHalt({ scope, category, platform_code, message, remedy, since }: Halt): void {
   const what = haltedText(shellLanguage(), scope)
-  const halt = { what, time: shortTime(since), category: words(named('category', category)) }
+  const cause = textOr(shellLanguage(), `category.${category}`, words(category))
   print('')
   // A person's pause says by itself what it is.
-  if (category !== 'paused') print(colours.red(say('shell.halted_since', halt)))
-  printText(said(message))
+  if (category !== 'paused')
+    print(colours.red(say('shell.halted_since', { what, time: shortTime(since), category: cause })))
+  printText(platform_code === null ? said(message) : `${said(message)} (${platform_code})`)
   printArrow(said(remedy))
 }
 

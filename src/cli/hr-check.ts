@@ -4,10 +4,11 @@ import { loadHr, loadUnmappedHr } from '../config.ts'
 import { connectSource } from '../connections.ts'
 import { type EmployeeKey, qualified } from '../directory/employee.ts'
 import { maskKey } from '../directory/masking.ts'
+import { readsWholeSaid } from '../doctor/remote.ts'
 import type { HrDelivery } from '../hr/server.ts'
 import { findingsOfTimes, type TimesFinding } from '../hr/updated-times.ts'
 import { createLogger } from '../lib/logger.ts'
-import { leaversAbound } from '../sync/safety.ts'
+import { leaversAbound } from '../sync/runs/safety.ts'
 import type { TextKey } from '../texts/texts.ts'
 import { checkHr, type HrCheck, type LikenessFound } from '../workbench/check.ts'
 import type { BrokenRule, ColumnFigures, Doubt } from '../workbench/columns.ts'
@@ -268,11 +269,11 @@ function printDepartments({ kind, count, isExact, employees, samples }: Departme
   printText(samples.map(plain).join(say('hr_check.semicolon')), 4)
 }
 
-function readWholeFacts({ table, rows, index }: HrCheck['readWhole'][number]): Fact[] {
-  const remedy = index ? say('doctor.make_index', { statement: index }) : say('doctor.map_plainly')
+function readWholeFacts(table: HrCheck['readWhole'][number]): Fact[] {
+  const [problem, remedy] = readsWholeSaid(table)
   return [
-    [say('hr_check.look_ups'), say('doctor.reads_whole', { table, rows: figure(rows) })],
-    ['', remedy],
+    [say('hr_check.look_ups'), said(problem)],
+    ['', said(remedy)],
   ]
 }
 

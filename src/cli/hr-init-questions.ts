@@ -5,6 +5,7 @@ import {
   type Chosen,
   type CountedValue,
   countActive,
+  EMPTY,
   sharedValues,
   withDays,
 } from '../workbench/first-select.ts'
@@ -145,8 +146,9 @@ export async function askGender(
   chosen: readonly Chosen[],
 ): Promise<Chosen[]> {
   const gender = chosen.find(({ meaning }) => meaning === 'gender')
-  const states = gender && (await sharedValues(server, table, gender.column))
-  if (!gender || !states) return [...chosen]
+  const shared = gender && (await sharedValues(server, table, gender.column))
+  if (!gender || !shared) return [...chosen]
+  const states = shared.filter(({ value }) => value.trim() !== '')
   const values = states.map(({ value }) => value)
   const certainty = genderCertainty(values)
   const column = plain(gender.column.name)
@@ -182,7 +184,7 @@ export async function askGender(
 
 function printStates(states: readonly CountedValue[]): void {
   printTable(states, [
-    { title: say('hr_init.column.value'), of: ({ value }) => plain(value) },
+    { title: say('hr_init.column.value'), of: ({ value }) => shownValue(value) },
     { title: say('hr_init.column.rows'), of: ({ rows }) => figure(rows), align: 'right' },
   ])
 }
@@ -197,8 +199,9 @@ async function askValues(
   values: readonly string[],
   { guess, mayBeNone = false }: { guess: readonly string[] | null; mayBeNone?: boolean },
 ): Promise<string[]> {
-  const shown = guess === null ? null : guess.length === 0 ? LEAVE_OUT : guess.map(plain).join(', ')
-  const find = (text: string) => values.find(value => value === text || plain(value) === text)
+  const shown = guess === null ? null : guess.length === 0 ? LEAVE_OUT : guess.map(shownValue).join(', ')
+  const find = (text: string) =>
+    values.find(value => (value !== EMPTY && value === text) || shownValue(value) === text)
   return questions.ask(question, shown, text => {
     if (mayBeNone && text === LEAVE_OUT) return { answer: [] }
     if (guess !== null && text === shown) return { answer: [...guess] }
@@ -327,14 +330,15 @@ function isPlausible({ active, of }: { active: number; of: number }): boolean {
 
 /**
  * Guesses which values mean in service, or open. For employees, every value must be recognised; a department stays
- * open unless its value says that it is closed.
+ * open unless its value says that it is closed. Empty means active, as it does in the `active` of a mapping.
  */
 function guessedStates(states: readonly CountedValue[], subject: Subject): string[] | null {
   const values = states.map(({ value }) => value)
-  const statuses = statussOf(values)
+  const written = values.filter(value => value !== EMPTY)
+  const statuses = statussOf(written)
   if (subject === 'employees' ? statuses.includes(null) : !statuses.some(status => status !== null))
     return null
-  const active = values.filter((_, i) => statuses[i] !== 'gone')
+  const active = values.filter(value => value === EMPTY || statuses[written.indexOf(value)] !== 'gone')
   return active.length === 0 ? null : active
 }
 
@@ -348,6 +352,14 @@ async function askStates(
   const question = say(`hr_init.which_states.${subject}`)
   const values = states.map(({ value }) => value)
   const active = await askValues(questions, question, values, { guess: guessedStates(states, subject) })
+  const empty = states.find(({ value }) => value === EMPTY)
+  if (empty)
+    printText(
+      say(`hr_init.${active.includes(EMPTY) ? 'empty_active' : 'empty_gone'}.${subject}`, {
+        column: plain(column.name),
+        count: empty.rows,
+      }),
+    )
   return ruleOf(column, states, active, subject)
 }
 
@@ -361,16 +373,21 @@ function ruleOf(
   // A column that already reads as true and false can stay as it is.
   const isFlag = values.every(state => parseActive(state) === active.includes(state))
   if (isFlag) return { by: 'flag', column: column.name }
-  if (subject === 'employees') return { by: 'states', column: column.name, active }
+  if (subject === 'employees') return { by: 'states', column, active }
   // A value not seen yet must not close a department, because closed departments are deleted.
   const closed = values.filter(state => !active.includes(state))
-  return closed.length === 0 ? { by: 'nothing' } : { by: 'closed states', column: column.name, closed }
+  return closed.length === 0 ? { by: 'nothing' } : { by: 'closed states', column, closed }
 }
 
 function counted(states: readonly CountedValue[]): string {
-  return states.map(({ value, rows }) => `${plain(value)} (${figure(rows)})`).join(say('shell.comma'))
+  return states.map(({ value, rows }) => `${shownValue(value)} (${figure(rows)})`).join(say('shell.comma'))
 }
 
 function listed(states: readonly string[]): string {
-  return states.map(plain).join(say('shell.comma'))
+  return states.map(shownValue).join(say('shell.comma'))
+}
+
+/** A value as it is shown and typed. */
+function shownValue(value: string): string {
+  return value === EMPTY ? say('hr_init.empty') : plain(value)
 }

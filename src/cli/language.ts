@@ -1,12 +1,17 @@
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import type { Terms } from '../console/shown.ts'
-import { perRun } from '../lib/io.ts'
+import { type Environment, environment, perRun } from '../lib/io.ts'
 import { actorText } from '../texts/actor.ts'
 import { inLanguage } from '../texts/failures.ts'
 import type { Said } from '../texts/message.ts'
 import { type Language, type TextKey, type TextValues, textOr, translator } from '../texts/texts.ts'
 
 /** The language in which commands answer people. `--json` and CSV are always English, for scripts. */
-const speech = perRun<{ language: Language }>(() => ({ language: 'en' }))
+const speech = perRun<{ language: Language; program: string }>(() => ({
+  language: 'en',
+  program: invocation(environment()),
+}))
 
 /** Sets the language of this command. */
 export function speak(wish: Language): void {
@@ -20,7 +25,12 @@ export function shellLanguage(): Language {
 
 /** A text of the catalogue in the language of this command. */
 export function say(key: TextKey, values?: TextValues): string {
-  return translator(shellLanguage())(key, values)
+  return typeable(translator(shellLanguage())(key, values))
+}
+
+/** A text whose commands can be typed as they stand: the catalogue calls the program `dirsync`. */
+export function typeable(text: string): string {
+  return text.replaceAll('`dirsync ', `\`${speech().program} `)
 }
 
 /** The name of who did something, for display. */
@@ -50,10 +60,30 @@ export function namedWithValue(list: Names, value: string): string {
 
 /** A message in the log: what calls for a person in the language of this command, what is for machines in English. */
 export function logWords(what: Said, isForPerson: boolean): string {
-  return inLanguage(isForPerson ? shellLanguage() : 'en', what)
+  return isForPerson ? said(what) : inLanguage('en', what)
 }
 
 /** A stored message or remedy, in the language of this command. */
 export function said<What extends Said | null | undefined>(stored: What): string | Exclude<What, Said> {
-  return stored ? inLanguage(shellLanguage(), stored as Said) : (stored as Exclude<What, Said>)
+  return stored ? typeable(inLanguage(shellLanguage(), stored as Said)) : (stored as Exclude<What, Said>)
+}
+
+/**
+ * How a person types the program's name: `dirsync` where it is installed (the image), `npx dirsync` in a checkout.
+ */
+export function invocation(env: Environment): 'dirsync' | 'npx dirsync' {
+  const folders = (env.PATH ?? '')
+    .split(delimiter)
+    // npm adds these folders to the path of what it runs; they are not on the person's own path.
+    .filter(folder => folder !== '' && !/node_modules\/\.bin\/?$/.test(folder))
+  return folders.some(folder => isExecutable(join(folder, 'dirsync'))) ? 'dirsync' : 'npx dirsync'
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
 }

@@ -2,7 +2,7 @@ import type { Pool } from '../lib/database.ts'
 import type { CallOptions, EveryRow, PlatformClient } from '../platform/client.ts'
 import { entryOfCode, messagesOf } from '../platform/codes.ts'
 import { dispositionOf, OutcomeUnknownError, PlatformError } from '../platform/errors.ts'
-import { enterpriseParams } from '../sync/counted-platform.ts'
+import { enterpriseParams } from '../platform/request.ts'
 import { type Message, message } from '../texts/message.ts'
 import { moneyText } from '../texts/money-text.ts'
 import { textOr } from '../texts/texts.ts'
@@ -21,12 +21,19 @@ export interface LookUpOptions {
 /** The option, for `command.option(...ENTERPRISE)`. */
 export const ENTERPRISE = ['--enterprise <code>', 'enterprise (default PLATFORM_ENTERPRISE_CODE)'] as const
 
+/** The flags whose names differ from those of their fields; all other fields are arguments. */
+const FLAGS: Record<string, string> = { enterprise_code: '--enterprise', taxpayer_name: '--name' }
+
+/** How a person names a field in a command that looks something up. */
+const inLookUp = (field: string) => FLAGS[field] ?? `<${field.replaceAll('_', '-')}>`
+
 /** A person waits, so these calls go before the work of the service. */
 export const ASKED_BY_PERSON = { priority: 1 } satisfies CallOptions
 
 /**
  * Asks the platform something.
  * @param ask makes the calls; `enterprise` belongs into their parameters
+ * @param flagOf how a person names a field
  * @returns its result, and how a person types the program's name, for hints
  * @throws UsageError, FailedError
  */
@@ -34,11 +41,12 @@ export async function lookUp<T>(
   operation: string,
   options: LookUpOptions,
   ask: (client: PlatformClient, enterprise: { enterprise_code?: string }, pool: Pool) => Promise<T>,
+  flagOf = inLookUp,
 ): Promise<{ found: T; program: string }> {
   await using context = await openContext()
   const client = await context.platform()
   const enterprise = enterpriseOf(context, options.enterprise)
-  const found = await orExplained(operation, () => ask(client, enterprise, context.pool))
+  const found = await orExplained(operation, () => ask(client, enterprise, context.pool), flagOf)
   return { found, program: context.program }
 }
 
@@ -63,7 +71,7 @@ export function enterpriseFlag({ enterprise }: LookUpOptions): string {
 export async function orExplained<T>(
   operation: string,
   call: () => T | Promise<T>,
-  flagOf = (field: string) => `--${field}`,
+  flagOf: (field: string) => string,
   failure: Message = message('said.lookup_failed', { name: operation }),
 ): Promise<T> {
   try {

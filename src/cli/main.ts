@@ -21,5 +21,9 @@ if (process.argv[2] === 'start') expectStop()
 
 const code = await runProgram(process.argv.slice(2))
 if (unheard !== 'failed') process.exitCode = unheard === 'closed' ? 0 : code
-// Anything that a stop had to abandon must not keep the process alive: its work is in the outbox.
-setTimeout(() => process.exit(), 500).unref()
+// Where nothing is left to do, Node.js forgets its signal handlers some milliseconds before its end: a stop that is told once
+// more would then kill it.
+process.once('beforeExit', () => process.exit())
+// Anything that a stop had to abandon must not keep the process alive: its work is in the outbox. What was printed is read first,
+// however slowly.
+process.stdout.write('', () => setTimeout(() => process.exit(), 500).unref())

@@ -166,14 +166,14 @@ export async function readRequestFlags(operation: Operation, args: string[]): Pr
       continue
     }
     const field = fields.find(known => known.name === name)
-    if (!field)
+    if (!field) {
+      const unknown = { text: JSON.stringify(flag), operation: operation.name }
       throw new UsageError(
-        message('said.not_a_field', {
-          text: JSON.stringify(flag),
-          operation: operation.name,
-          names: fields.map(known => `--${known.name}`),
-        }),
+        fields.length === 0
+          ? message('said.takes_no_fields', unknown)
+          : message('said.not_a_field', { ...unknown, names: fields.map(known => `--${known.name}`) }),
       )
+    }
     if (Object.hasOwn(given, name)) throw new UsageError(message('said.given_twice', { name: `--${name}` }))
     const value = attached ?? (isFlag(rest[0]) ? undefined : rest.shift())
     if (value === undefined) throw new UsageError(message('said.needs_a_value', { name: `--${name}` }))

@@ -4,6 +4,7 @@ import { codeOf } from '../lib/failure.ts'
 import { io, perRun, write } from '../lib/io.ts'
 import * as texts from '../lib/time-text.ts'
 import { inLanguage, inWordsForPrograms } from '../texts/failures.ts'
+import { byCount } from '../texts/figures.ts'
 import type { TextKey } from '../texts/texts.ts'
 import { FailedError, type FailureDocument, linesOf, ShellError, UsageError } from './failure.ts'
 import { type Names, named, said, say } from './language.ts'
@@ -155,13 +156,6 @@ export function countsText(counts: Readonly<Record<string, number>> | undefined,
     .filter(([, count]) => count > 0)
     .map(([name, count]) => say('shell.count_of', { count, name: words(named(list, name)) }))
     .join(say('shell.comma'))
-}
-
-/** Counts by name, the highest first. */
-export function byCount(
-  counts: Readonly<Record<string, number>> | undefined,
-): [name: string, count: number][] {
-  return Object.entries(counts ?? {}).sort(([, a], [, b]) => b - a)
 }
 
 /** An identifier as words: `awaiting_activation` becomes `awaiting activation`. */

@@ -2,7 +2,6 @@ import { type Command, Option } from 'commander'
 import type { z } from 'zod'
 import { previewRun, type RunPreview } from '../console/employees/preview.ts'
 import { employeePlanShown } from '../console/employees/view.ts'
-import { type HaltReport, listHalts } from '../console/halts/query.ts'
 import { PlanQuery } from '../console/plan/query.ts'
 import { plan as storedPlans } from '../console/plan/routes.ts'
 import { sumOf } from '../console/runs/list.ts'
@@ -10,9 +9,10 @@ import { qualified } from '../directory/employee.ts'
 import { isOfHr } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
 import { ScanSpool, SpoolError } from '../hr/spool.ts'
-import type { PlanSummary } from '../sync/run.ts'
-import { limitsOf } from '../sync/safety.ts'
-import { type PlanFilter, readNextPlan } from '../sync/stored-plan.ts'
+import { type Halt, readHalts } from '../sync/outbox/halts.ts'
+import { type PlanFilter, readNextPlan } from '../sync/plan/stored-plan.ts'
+import type { PlanSummary } from '../sync/runs/run.ts'
+import { limitsOf } from '../sync/runs/safety.ts'
 import { haltOf } from '../texts/failures.ts'
 import { message, type Said, saidBy } from '../texts/message.ts'
 import { employeeName, numberOf, periodOf } from './arguments.ts'
@@ -26,6 +26,7 @@ import { named, said, say } from './language.ts'
 import {
   colours,
   countsText,
+  type NamedFact,
   print,
   printArrow,
   printJson,
@@ -76,8 +77,8 @@ export function planCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-Reads HR. The platform is asked only with --full or --employee, and nothing is
-ever written to it.
+Reads HR. The platform is asked only with --full, --employee or --ask, and
+nothing is ever written to it.
 Without the number of a run: exit 0 when the run would go through, at once or
 after a halt, 1 when it would be held or stopped. Of several HR systems, each
 has a run of its own.
@@ -164,7 +165,7 @@ async function planRun(options: PlanOptions): Promise<void> {
   const hr = await context.hr()
   const named = namedSource(hr.all, options.source)
   // A halt because of HR ends as a run reads HR, which is there if there is a plan.
-  const halt = (await listHalts(context.pool)).find(
+  const halt = (await readHalts(context.pool)).find(
     ({ scope, category }) => scope === '*' && category !== 'hr_unavailable',
   )
   const plans: SourcePlan[] = []
@@ -230,7 +231,7 @@ function departmentsState({ state, message }: Departments['verdict']): keyof typ
 type Departments = NonNullable<RunPreview['departments']>
 
 /** A list for several sources; for a single or named source, its plan alone. */
-function documentOf(plans: readonly SourcePlan[], halt: HaltReport | null, options: PlanOptions): unknown {
+function documentOf(plans: readonly SourcePlan[], halt: Halt | null, options: PlanOptions): unknown {
   const documents = plans.map(({ source, preview, comparison, error }) => ({
     ...(source !== '' && { source }),
     ...(preview ? document(kindOf(options), preview, comparison) : { kind: kindOf(options), error }),
@@ -240,7 +241,7 @@ function documentOf(plans: readonly SourcePlan[], halt: HaltReport | null, optio
 
 function printSourcePlan(
   { source, preview, comparison, error }: SourcePlan,
-  halt: HaltReport | undefined,
+  halt: Halt | undefined,
   options: PlanOptions,
   program: string,
 ): void {
@@ -264,7 +265,7 @@ async function compared(
 
 function document(
   kind: string,
-  { employees, departments, openids }: RunPreview,
+  { employees, departments, openids, rejected }: RunPreview,
   platform: Comparison | null,
 ) {
   const { difference, state, message } = employees
@@ -273,9 +274,15 @@ function document(
     verdict: VERDICTS[state],
     message: message ?? null,
     in_scope: difference.inScope,
-    planned: sumOf(difference.reasons),
-    reasons: difference.reasons,
-    sample: difference.sample,
+    // How an HR that looks wrong differs is no plan.
+    ...(state === 'source_suspect'
+      ? { planned: null }
+      : {
+          planned: sumOf(difference.reasons),
+          reasons: difference.reasons,
+          rejected,
+          sample: difference.sample,
+        }),
     ...(employees.plan?.skipped !== undefined && { skipped: employees.plan.skipped }),
     first: difference.first,
     departments: departments && {
@@ -291,9 +298,9 @@ function document(
 
 function printPlan(
   kind: string,
-  { employees, departments, openids }: RunPreview,
+  { employees, departments, openids, rejected }: RunPreview,
   comparison: Comparison | null,
-  halt: HaltReport | undefined,
+  halt: Halt | undefined,
   program: string,
   source: string,
 ): void {
@@ -310,7 +317,7 @@ function printPlan(
   )
   if (message) printText(said(message))
   if (halt && state !== 'source_suspect') printWait(halt)
-  printNamedFacts([
+  const ofEmployees: NamedFact[] = [
     [
       'employees',
       say('shell.employees_in_scope', {
@@ -318,8 +325,13 @@ function printPlan(
         count: difference.inScope,
       }),
     ],
+    ['rejected', rejected > 0 ? say('shell.rejected_rest', { count: rejected }) : null],
     ['skipped', skippedText(employees.plan)],
     ['sample', difference.sample.join(', ')],
+  ]
+  printNamedFacts([
+    // How an HR that looks wrong differs is no plan.
+    ...(state === 'source_suspect' ? [] : ofEmployees),
     ['departments', departmentsLine(departments, source)],
     ['open_ids', say('shell.openids_missing', { count: openids })],
   ])
@@ -338,7 +350,7 @@ function printPlan(
 }
 
 /** That a run would wait, and for what. */
-function printWait({ scope, category, message: reason, remedy }: HaltReport): void {
+function printWait({ scope, category, message: reason, remedy }: Halt): void {
   printText(said(category === 'paused' ? reason : message('said.halt', { what: haltOf(scope), reason })))
   printArrow(said(remedy))
   printText(say('shell.plan_waits'))

@@ -65,12 +65,16 @@ async function platform(name: string | undefined, rest: string[], command: Comma
     await (operation.name === 'seller/v3/pay/syncRefund' ? sendRefundRequest(given) : sendTopUpRequest(given))
     return
   }
-  const { found } = await lookUp(operation.name, {}, (client, enterprise) =>
-    client.call(
-      operationName as OperationName,
-      { ...('enterprise_code' in operation.request.shape ? enterprise : {}), ...given.request },
-      ASKED_BY_PERSON,
-    ),
+  const { found } = await lookUp(
+    operation.name,
+    {},
+    (client, enterprise) =>
+      client.call(
+        operationName as OperationName,
+        { ...('enterprise_code' in operation.request.shape ? enterprise : {}), ...given.request },
+        ASKED_BY_PERSON,
+      ),
+    given.flagOf,
   )
   if (given.json) printJson(found)
   else printAnswer(found)

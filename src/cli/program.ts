@@ -105,21 +105,30 @@ export async function runProgram(args: string[]): Promise<number> {
   const inChinese = await help()
   const program = await createProgram(args, inChinese)
   const called = calledOf(program, args)
+  const isJson = asksForJson(called, args)
+  const texts: string[] = []
+  if (isJson)
+    for (const command of new Set([program, called]))
+      command.configureOutput({ writeOut: text => texts.push(text) })
   try {
     assertValues(called, args)
-    await program.parseAsync(args, { from: 'user' })
+    await program.parseAsync(unknownIn(program, args) ?? withoutJson(called, args), { from: 'user' })
     return 0
   } catch (error) {
     if (error instanceof CommanderError) {
       // Help and version are not failures; everything else that commander rejects is wrong usage.
-      if (error.exitCode === 0) return 0
+      if (error.exitCode === 0) {
+        const what = error.code === 'commander.version' ? 'version' : 'help'
+        if (isJson) (await import('./output.ts')).printJson({ [what]: texts.join('').trimEnd() })
+        return 0
+      }
       const what = /^error: (.*)$/s.exec(error.message)?.[1]
       if (what === undefined) return 2
-      if (asksForJson(called, args)) (await import('./output.ts')).printJsonFailure(new UsageError(what))
+      if (isJson) (await import('./output.ts')).printJsonFailure(new UsageError(what))
       tell(refusal(what, error.code, called, inChinese))
       return 2
     }
-    if (asksForJson(called, args)) (await import('./output.ts')).printJsonFailure(error)
+    if (isJson) (await import('./output.ts')).printJsonFailure(error)
     if (error instanceof MappingError) await tellMistake(error)
     else
       tell(
@@ -149,6 +158,24 @@ function calledOf(program: Command, args: string[]): Command {
       called.commands.find(command => [command.name(), ...command.aliases()].includes(arg)) ?? called,
     program,
   )
+}
+
+/** The arguments up to a command that does not exist; null: there is none. For commander, a wish for help comes before that. */
+function unknownIn(program: Command, args: string[]): string[] | null {
+  const names = args.filter(arg => arg !== 'help')
+  let called: Command | undefined = program
+  for (const [i, name] of names.entries()) {
+    if (called.commands.length === 0 || name.startsWith('-')) return null
+    called = called.commands.find(command => [command.name(), ...command.aliases()].includes(name))
+    if (!called) return names.slice(0, i + 1)
+  }
+  return null
+}
+
+/** The arguments as commander takes them: for its command help, `--json` is the name of a command. */
+function withoutJson(called: Command, args: string[]): string[] {
+  const isHelp = called.commands.length > 0 && args.includes('help')
+  return isHelp ? args.filter(arg => arg !== '--json') : args
 }
 
 /**

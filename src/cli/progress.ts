@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { SingleBar } from 'cli-progress'
 import type { Pool } from '../lib/database.ts'
 import { io } from '../lib/io.ts'
-import { type Halt, readHalts } from '../sync/halts.ts'
-import { isUnderWay, type RunProgress, runProgress } from '../sync/run.ts'
-import { runTimeLeft, type TimeLeft } from '../sync/time-left.ts'
+import { runTimeLeft, type TimeLeft } from '../sync/health/time-left.ts'
+import { type Halt, readHalts } from '../sync/outbox/halts.ts'
+import { isUnderWay, type RunProgress, runProgress } from '../sync/runs/run.ts'
 import type { Said } from '../texts/message.ts'
 import { named, say } from './language.ts'
 import { pad } from './output.ts'
@@ -124,6 +124,7 @@ function bar(label: string): Progress {
     barIncompleteChar: '░',
     barsize: 32,
     hideCursor: true,
+    emptyOnZero: true,
     stream: io().stderr,
   })
   bar.start(0, 0, { state: named('run_state', 'planning') })

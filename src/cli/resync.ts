@@ -3,17 +3,17 @@ import { z } from 'zod'
 import { RunDetails, readRunDetails } from '../console/runs/query.ts'
 import { runEndShown } from '../console/runs/run-view.ts'
 import { io } from '../lib/io.ts'
-import type { Commands } from '../sync/commands.ts'
-import { readHalts } from '../sync/halts.ts'
-import { MIRRORS } from '../sync/mirror-kind.ts'
-import { missingRolesSaid } from '../sync/process.ts'
+import { readHalts } from '../sync/outbox/halts.ts'
+import { missingRolesSaid } from '../sync/processes/process.ts'
+import type { Commands } from '../sync/runs/commands.ts'
+import { MIRRORS } from '../sync/runs/mirror-kind.ts'
 import { message, type Said } from '../texts/message.ts'
 import { employeeNames, periodOf } from './arguments.ts'
 import { type CommandContext, missingRoles, openContext, warnOfMissingRoles } from './context.ts'
 import { shellAsk } from './definition.ts'
 import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { said, say } from './language.ts'
-import { print, printArrow, printJson } from './output.ts'
+import { print, printArrow, printAside, printJson } from './output.ts'
 import { followRun, isHrAway } from './progress.ts'
 import { printScreen } from './shown.ts'
 import { namedSource } from './source.ts'
@@ -142,19 +142,26 @@ interface EndedRun {
   remedy: Said | undefined
 }
 
+/** How long to wait for processes that would do the work: a service that was just started has yet to register. */
+const PATIENCE_MS = 30_000
+
 async function waitFor(
   { pool, program }: CommandContext,
   run: number,
   { json = false }: ResyncOptions,
   stopped: Promise<void>,
 ): Promise<EndedRun> {
+  let missingSince: number | null = null
   const check = async () => {
     // If the database is restarting, it is back in a moment, and the heartbeats with it.
     const missing = await missingRoles(pool).catch(() => [])
-    if (missing.length > 0)
+    missingSince = missing.length === 0 ? null : (missingSince ?? performance.now())
+    if (missingSince !== null && performance.now() - missingSince >= PATIENCE_MS)
       throw new FailedError(message('said.run_waits', { run, reason: missingRolesSaid(missing, program) }))
   }
   await check()
+  if (missingSince !== null && !json)
+    printAside(say('shell.waits_for_service', { seconds: PATIENCE_MS / 1000 }))
   const end = await followRun({
     pool,
     id: run,

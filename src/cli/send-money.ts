@@ -4,7 +4,7 @@ import { databaseTime, type Pool } from '../lib/database.ts'
 import { trimText } from '../lib/text.ts'
 import type { SendDeps } from '../money/journal.ts'
 import { paidWith, refundedAtLeast, refundJournal } from '../money/refund.ts'
-import { type SendOutcome, sendRefund, sendTopUp } from '../money/send.ts'
+import { refusalOfTopUp, type SendOutcome, sendRefund, sendTopUp, topUpOf } from '../money/send.ts'
 import { type RefundedSoFar, readOrderRecord } from '../money/settle.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import {
@@ -15,7 +15,7 @@ import {
 } from '../platform/operations/money.ts'
 import { cents, refundedAmount } from '../platform/refund-settlement.ts'
 import { checkedParameters } from '../platform/request.ts'
-import { claimDeployment } from '../sync/deployment.ts'
+import { claimDeployment } from '../sync/health/deployment.ts'
 import { message } from '../texts/message.ts'
 import { type CommandContext, missingRoles, openContext } from './context.ts'
 import { FailedError, stopSignal } from './failure.ts'
@@ -107,6 +107,8 @@ export function sendTopUpRequest(
     operation: topUpApply,
     summary: async (application, { pool }) => {
       agreedAt = await databaseTime(pool)
+      const refusal = await refusalOfTopUp(pool, topUpOf(application, althoughOpen), agreedAt)
+      if (refusal) throw refusal
       return [
         ['account', application.account_openid],
         ['amount', amountText(application.amount)],

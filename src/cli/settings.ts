@@ -1,7 +1,7 @@
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
 import { type Config, type Environment, environment, isEmbedded, loadConfig } from '../config.ts'
 import type { Logger } from '../lib/logger.ts'
+import { EMBEDDED_APPLICATION } from '../settings/settings.ts'
+import { invocation } from './language.ts'
 
 const DIRECTORY = '.dirsync'
 
@@ -71,8 +71,10 @@ export async function openSettings<Settings>(
   const { openEmbedded } = await import('../trial/environment.ts')
   const parts = await openEmbedded({ directory: DIRECTORY, fresh: options.fresh ?? false, logger })
   try {
-    // Settings other than the addresses (a schedule, a rate, a log level) also apply to the embedded parts.
-    const config = { ...load(orElse(env, parts.settings)), embedded: true }
+    // Settings other than the addresses (a schedule, a rate, a log level) also apply to the embedded parts,
+    // whose platform knows no application but its own.
+    const application = Object.fromEntries(EMBEDDED_APPLICATION.map(name => [name, parts.settings[name]]))
+    const config = { ...load({ ...orElse(env, parts.settings), ...application }), embedded: true }
     return { config, [Symbol.asyncDispose]: () => parts.close() }
   } catch (error) {
     await parts.close()
@@ -84,24 +86,4 @@ export async function openSettings<Settings>(
 export function orElse(env: Environment, others: Environment): Environment {
   const lacking = Object.entries(others).filter(([name]) => !env[name] && !env[`${name}_FILE`])
   return { ...env, ...Object.fromEntries(lacking) }
-}
-
-/**
- * How a person types the program's name: `dirsync` where it is installed (the image), `npx dirsync` in a checkout.
- */
-function invocation(env: Environment): 'dirsync' | 'npx dirsync' {
-  const folders = (env.PATH ?? '')
-    .split(delimiter)
-    // npm adds these folders to the path of what it runs; they are not on the person's own path.
-    .filter(folder => folder !== '' && !/node_modules\/\.bin\/?$/.test(folder))
-  return folders.some(folder => isExecutable(join(folder, 'dirsync'))) ? 'dirsync' : 'npx dirsync'
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -3,7 +3,7 @@ import { isNothing } from '../console/shown.ts'
 import type { Tone } from '../console/ui/parts.ts'
 import { capitalised } from '../lib/text.ts'
 import { longTime, shortTime } from '../lib/time-text.ts'
-import { type Names, named, namedWithValue, say } from './language.ts'
+import { type Names, named, namedWithValue, say, typeable } from './language.ts'
 import {
   colours,
   plain,
@@ -55,7 +55,7 @@ function printBlock(block: Block, program: string): void {
     )
   else if ('table' in block) printRows(block.table)
   else if ('steps' in block) {
-    if (block.steps.length === 0) printText(block.empty)
+    if (block.steps.length === 0) printText(textOf(block.empty))
     else showsTimes()
     for (const { at, what, details, words } of block.steps) {
       print(`  ${longTime(at)}  ${textOf(what)}`)
@@ -92,7 +92,7 @@ function printFactsOf(facts: NonNullable<NoticeBlock['facts']>): void {
 
 function printRows({ columns, rows, empty }: TableBlock): void {
   if (rows.length === 0) {
-    for (const text of [empty.text, empty.todo]) if (text !== '') printText(text)
+    for (const text of [empty.text, empty.todo]) if (text !== '') printText(textOf(text))
     return
   }
   const own = columns.flatMap(({ title, kind, only, spare, gives, whole }, i) =>
@@ -127,14 +127,14 @@ function cellOf(words: Words): string {
  */
 function textOf(words: Words, category: (list: Names, value: string) => string = named): string {
   if (words === null || words === undefined) return ''
-  if (typeof words === 'string') return words
+  if (typeof words === 'string') return typeable(words)
   if (typeof words === 'number') return words.toLocaleString('en')
   if ('at' in words && words.at instanceof Date) return longTime(words.at) ?? ''
   if ('since' in words) return (words.exact ? longTime : shortTime)(words.since) ?? ''
   if ('named' in words) return (words.of === 'category' ? category : named)(words.of, words.named)
   if ('tone' in words || 'to' in words || 'share' in words) return textOf(words.text, category)
   if ('clip' in words) return words.clip
-  if ('foreign' in words) return words.foreign ?? ''
+  if ('foreign' in words) return typeable(words.foreign ?? '')
   if ('nameOf' in words) return words.or ?? ''
   if ('drawn' in words) return ''
   if ('code' in words) return String(words.code)

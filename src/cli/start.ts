@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { type Config, loadConfig } from '../config.ts'
+import { scheduledJobs } from '../../jobs/scheduler.ts'
+import { type Config, type Environment, loadConfig } from '../config.ts'
 import { connectHr } from '../connections.ts'
 import { createSignInKey, hasNoUsers } from '../console/auth/sign-in-key.ts'
 import { misspeltSettings } from '../doctor/settings.ts'
@@ -11,8 +12,8 @@ import { io } from '../lib/io.ts'
 import { createLogger, type Logger } from '../lib/logger.ts'
 import { within } from '../lib/waiting.ts'
 import type { Service } from '../main.ts'
-import { ROLES, type Role } from '../sync/process.ts'
-import { latestRuns } from '../sync/run.ts'
+import { ROLES, type Role } from '../sync/processes/process.ts'
+import { hasRuns } from '../sync/runs/run.ts'
 import { message, saidBy } from '../texts/message.ts'
 import { wrongOption } from './arguments.ts'
 import { assertAnswers, NEEDED_ROLES } from './context.ts'
@@ -67,8 +68,15 @@ function rolesOf(text: string): Role[] {
   return roles as Role[]
 }
 
+/** The settings, with the schedules, which are otherwise read only where the scheduler starts. */
+function loadScheduled(env: Environment): Config {
+  const config = loadConfig(env)
+  scheduledJobs(config.schedules, config.MIRRORS)
+  return config
+}
+
 async function start(options: StartOptions): Promise<void> {
-  const checked = checkSettings()
+  const checked = checkSettings(loadScheduled)
   speak(checked.language)
   const roles = options.roles ?? defaultRoles(checked)
   const isWhole = NEEDED_ROLES.every(role => roles.includes(role))
@@ -198,12 +206,13 @@ function greeting({ embedded, env }: CheckedSettings, roles: Role[]): string {
  */
 async function assertUsable(config: Config, logger: Logger): Promise<void> {
   await using opened = new AsyncDisposableStack()
+  // Reads the mappings, and connects to HR only later: a wrong setting is refused whether or not a database answers.
+  const hr = await connectHr(config, logger)
+  opened.defer(() => hr.close())
   const pool = createPool(config.DATABASE_URL, { max: 1, name: 'start', logger })
   opened.defer(() => pool.end())
   await assertAnswers(pool)
   await assertNoPooler(config.DATABASE_URL)
-  const hr = await connectHr(config, logger)
-  opened.defer(() => hr.close())
   await Promise.all(hr.all.map(source => assertSource(source, logger)))
 }
 
@@ -234,7 +243,7 @@ async function syncAtStart(
   isLogged: boolean,
   stopped: Promise<void>,
 ): Promise<void> {
-  const everything = once || (await latestRuns(pool, 1)).length === 0
+  const everything = once || !(await hasRuns(pool))
   const result = await firstSync({
     pool,
     everything,

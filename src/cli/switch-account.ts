@@ -7,7 +7,7 @@ import {
   isSameAccount,
   readDeployment,
   switchAccount,
-} from '../sync/deployment.ts'
+} from '../sync/health/deployment.ts'
 import { message } from '../texts/message.ts'
 import { openContext } from './context.ts'
 import { UsageError } from './failure.ts'

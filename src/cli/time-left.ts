@@ -1,5 +1,5 @@
 import { timeLeftText } from '../console/runs/words.ts'
-import type { TimeLeft } from '../sync/time-left.ts'
+import type { TimeLeft } from '../sync/health/time-left.ts'
 import { say, shellLanguage } from './language.ts'
 
 /** How long a run will still take: `about 12 min left`. */

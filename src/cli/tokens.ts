@@ -55,7 +55,10 @@ Examples:
     .description('list the tokens, the newest first')
     .option('--json', 'print one JSON document')
     .addHelpText('after', examples('dirsync tokens list'))
-    .action(list)
+    .action(async (options: { json?: true }) => {
+      await using context = await openContext()
+      await see(context, access(context).tokens, { params: {}, input: {} }, options)
+    })
 
   command
     .command('revoke')
@@ -63,7 +66,10 @@ Examples:
     .argument('<name>', 'name of the token')
     .option('--json', 'print one JSON document')
     .addHelpText('after', examples('dirsync tokens revoke monitoring'))
-    .action(revoke)
+    .action(async (name: string, options: { json?: true }) => {
+      await using context = await openContext()
+      await act(context, access(context).revokeToken, { params: { name }, input: {} }, options)
+    })
 }
 
 interface Added {
@@ -83,16 +89,6 @@ async function add(name: string, { role, expires, scope: scopes, json }: Added):
   print(added.token)
   const until = `${longTime(expires)} ${zoneName(expires)}`
   printAside(say('shell.token.keep', { until, role: namedWithValue('role', role) }))
-}
-
-async function list(options: { json?: true }): Promise<void> {
-  await using context = await openContext()
-  await see(context, access(context).tokens, { params: {}, input: {} }, options)
-}
-
-async function revoke(name: string, options: { json?: true }): Promise<void> {
-  await using context = await openContext()
-  await act(context, access(context).revokeToken, { params: { name }, input: {} }, options)
 }
 
 /** `read,cases` as a list. @throws UsageError */

@@ -7,7 +7,7 @@ import { createLinkKey } from '../console/auth/sign-in-key.ts'
 import { userName } from '../console/auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../console/auth/viewer.ts'
 import { io } from '../lib/io.ts'
-import { runningConsole } from '../sync/process.ts'
+import { runningConsole } from '../sync/processes/process.ts'
 import { message } from '../texts/message.ts'
 import { oneOf } from './arguments.ts'
 import { type CommandContext, openContext } from './context.ts'
@@ -61,27 +61,45 @@ Examples:
     .description('list the users, with their roles and sessions')
     .option('--json', 'print one JSON document')
     .addHelpText('after', examples('dirsync users list'))
-    .action(list)
+    .action(async (options: Options) => {
+      await using context = await openContext()
+      const { items } = await see(context, access(context).users, { params: {}, input: {} }, options)
+      if (!options.json && items.length === 0)
+        print(said(message('doctor.add_user', { command: context.program })))
+    })
 
   withName(command.command('disable').description('keep a user from signing in, and end their sessions'))
     .addHelpText('after', examples('dirsync users disable anna'))
-    .action(disable)
+    .action(async (name: string, options: Options) => {
+      await using context = await openContext()
+      await act(context, access(context).disable, { params: { name }, input: {} }, options)
+    })
 
   withName(command.command('enable').description('let a disabled user sign in again'))
     .addHelpText('after', examples('dirsync users enable anna'))
-    .action(enable)
+    .action(async (name: string, options: Options) => {
+      await using context = await openContext()
+      await act(context, access(context).enable, { params: { name }, input: {} }, options)
+    })
 
   withName(command.command('password').description('give a user another password, and end their sessions'))
     .addHelpText(
       'after',
       examples('dirsync users password anna', 'dirsync users password anna < password.txt'),
     )
-    .action(password)
+    .action(async (name: string, options: Options) => {
+      await using context = await openContext()
+      const input = { password: await askPassword() }
+      await act(context, access(context).password, { params: { name }, input }, options)
+    })
 
   withName(command.command('role').description('give a user another role, from their next request on'))
     .argument('<role>', ROLE_HELP, roleOf)
     .addHelpText('after', examples('dirsync users role anna operator'))
-    .action(role)
+    .action(async (name: string, role: AccessRole, options: Options) => {
+      await using context = await openContext()
+      await act(context, access(context).role, { params: { name }, input: { role } }, options)
+    })
 
   withName(
     command.command('notices').description('say where a user is told of the cases that are assigned to them'),
@@ -101,11 +119,19 @@ Examples:
   dirsync users notices anna --mail anna@example.com
   dirsync users notices anna --mention ops:anna`,
     )
-    .action(notices)
+    .action(
+      async (name: string, { mail, mention, ...options }: Options & { mail?: string; mention?: string }) => {
+        await using context = await openContext()
+        await act(context, access(context).notices, { params: { name }, input: { mail, mention } }, options)
+      },
+    )
 
   withName(command.command('sign-out').description('end all sessions of a user'))
     .addHelpText('after', examples('dirsync users sign-out anna'))
-    .action(signOut)
+    .action(async (name: string, options: Options) => {
+      await using context = await openContext()
+      await act(context, access(context).signOut, { params: { name }, input: {} }, options)
+    })
 
   command
     .command('link')
@@ -148,49 +174,6 @@ async function add(name: string, options: Options & { role: AccessRole; link?: t
     printAside(sentence)
     printLink(added.url, context, 72)
   }
-}
-
-async function list(options: Options): Promise<void> {
-  await using context = await openContext()
-  const { items } = await see(context, access(context).users, NOTHING, options)
-  if (!options.json && items.length === 0)
-    print(said(message('doctor.add_user', { command: context.program })))
-}
-
-const NOTHING = { params: {}, input: {} }
-
-async function disable(name: string, options: Options): Promise<void> {
-  await using context = await openContext()
-  await act(context, access(context).disable, { params: { name }, input: {} }, options)
-}
-
-async function enable(name: string, options: Options): Promise<void> {
-  await using context = await openContext()
-  await act(context, access(context).enable, { params: { name }, input: {} }, options)
-}
-
-async function signOut(name: string, options: Options): Promise<void> {
-  await using context = await openContext()
-  await act(context, access(context).signOut, { params: { name }, input: {} }, options)
-}
-
-async function password(name: string, options: Options): Promise<void> {
-  await using context = await openContext()
-  const input = { password: await askPassword() }
-  await act(context, access(context).password, { params: { name }, input }, options)
-}
-
-async function role(name: string, role: AccessRole, options: Options): Promise<void> {
-  await using context = await openContext()
-  await act(context, access(context).role, { params: { name }, input: { role } }, options)
-}
-
-async function notices(
-  name: string,
-  { mail, mention, ...options }: Options & { mail?: string; mention?: string },
-) {
-  await using context = await openContext()
-  await act(context, access(context).notices, { params: { name }, input: { mail, mention } }, options)
 }
 
 async function link(name: string | undefined, options: Options): Promise<void> {

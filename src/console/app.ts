@@ -10,7 +10,7 @@ import { Registry } from 'prom-client'
 import { isThisMachine } from '../lib/http-server.ts'
 import type { Logger } from '../lib/logger.ts'
 import { shortened } from '../lib/text.ts'
-import type { Role } from '../sync/process.ts'
+import type { Role } from '../sync/processes/process.ts'
 import { message } from '../texts/message.ts'
 import { isTextKey, type Translate } from '../texts/texts.ts'
 import { explainProblems, problemDocument, problemTexts } from './api/problems.ts'
@@ -195,7 +195,7 @@ async function guard(app: FastifyInstance, options: AppOptions, methods: Methods
     if (config.streams && isWithin) throw new Problem('not_found')
     const { access = 'admin', tag } = config
     if (isChange(request) && !isOurs(request, publicUrl)) throw new Problem('cross_site')
-    if (access !== 'open' && !request.viewer) return signInFirst(request, reply, publicUrl)
+    if (access !== 'open' && !request.viewer) return signInFirst(request, reply, options)
     if (access !== 'open' && request.viewer && !mayAs(request.viewer.role, access)) {
       const { t } = tasteOf(request)
       throw new Problem('forbidden', '', { values: { role: t(`role.${access}`) } })
@@ -333,14 +333,20 @@ function isOurs(request: FastifyRequest, publicUrl: string | null): boolean {
   return origin === (publicUrl === null ? `${request.protocol}://${request.host}` : new URL(publicUrl).origin)
 }
 
-function signInFirst(request: FastifyRequest, reply: FastifyReply, publicUrl: string | null): FastifyReply {
+function signInFirst(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { publicUrl, token }: AppOptions,
+): FastifyReply {
   // For a request that refreshes part of a page, the page itself shows the error and keeps its content.
   if (wantsHtml(request) && request.headers['hx-request'] === undefined) {
     const to = isChange(request) ? cameFrom(request, publicUrl) : request.url
     return reply.redirect(`/sign-in${to === null ? '' : `?to=${encodeURIComponent(to)}`}`, 303)
   }
   reply.header('www-authenticate', 'Bearer realm="dirsync"')
-  throw new Problem('unauthorized')
+  // Whoever has the token learns nothing by this: /metrics takes it.
+  const isOfMetrics = token !== null && hasBearerToken(request.headers.authorization, token)
+  throw new Problem('unauthorized', isOfMetrics ? message('said.token_of_metrics') : '')
 }
 
 function wantsHtml(request: FastifyRequest): boolean {

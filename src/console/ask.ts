@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Pool } from '../lib/database.ts'
 import { ownZone } from '../lib/time-text.ts'
-import { type Asker, Commands } from '../sync/commands.ts'
+import { type Asker, Commands } from '../sync/runs/commands.ts'
 import type { Language, Translate } from '../texts/texts.ts'
 import { languageOf, translator } from '../texts/texts.ts'
 import { type AccessRole, mayAs, type Viewer } from './auth/viewer.ts'

@@ -103,7 +103,7 @@ export interface Kit {
    * Lets a request wait without a place among those of its user. The signal aborts when the caller goes or the console closes.
    * @throws Problem `too_many` if too many of them wait already
    */
-  aside(ask: Ask, reply: FastifyReply, wait: (gone: AbortSignal) => Promise<void> | undefined): Promise<void>
+  aside(ask: Ask, reply: FastifyReply, wait: (gone: AbortSignal) => Promise<void>): Promise<void>
   /** @throws Problem `too_many` if the user looks beyond dirsync's own tables, or exports data, too often */
   look(ask: Ask, reply: FastifyReply): void
 }
@@ -115,6 +115,7 @@ export type Look = 'explain' | 'ask_plan' | 'try_mapping' | 'ask_token' | 'docto
  * A read.
  * @param definition.query parsed from the address; every field has a default or is optional
  * @param definition.result the API's answer; fields that it does not name are left out
+ * @param definition.costly it reads HR for whoever asks, so that it is limited as looks are
  * @param definition.waits what a program waits for before it is answered, for some seconds or until it has gone
  * @param definition.shown what a person sees of it, on a page and in the shell
  * @param definition.page a page drawn by hand instead, or a redirect to one; absent with `shown`, and for reads that only
@@ -129,7 +130,8 @@ export function read<
     params?: Params
     query?: Query
     result: Result
-    waits?(asked: Input<Params, Query>, gone: AbortSignal): Promise<void>
+    costly?: true
+    waits?(asked: Input<Params, Query>): ((gone: AbortSignal) => Promise<void>) | null
     run(ask: Ask, asked: Input<Params, Query>): Promise<z.output<Result>>
     shown?(ask: Ask, result: z.output<Result>, asked: Input<Params, Query>): Shown
     page?(ask: Ask, result: z.output<Result>, asked: Input<Params, Query>): Page | Next | Promise<Page | Next>
@@ -152,7 +154,9 @@ export function read<
       app.get(API + path, { schema, config, validatorCompiler: PARSED }, async (request, reply) => {
         const asked = askedOf(request)
         const ask = kit.askOf(request)
-        if (definition.waits) await kit.aside(ask, reply, gone => definition.waits?.(asked, gone))
+        if (definition.costly) kit.look(ask, reply)
+        const wait = definition.waits?.(asked)
+        if (wait) await kit.aside(ask, reply, wait)
         return reply.send(await definition.run(ask, asked))
       })
       const page: typeof definition.page =
@@ -161,6 +165,7 @@ export function read<
       app.get(path, { schema: { hide: true }, config }, async (request, reply) => {
         const ask = kit.askOf(request)
         const asked = askedOf(request)
+        if (definition.costly) kit.look(ask, reply)
         const made = await page(ask, await definition.run(ask, asked), asked)
         return 'to' in made ? reply.redirect(made.to, 303) : kit.send(request, reply, ask, made, tag)
       })
@@ -186,6 +191,7 @@ export interface Next {
  * @param definition.formerly its path in earlier versions, which still works
  * @param definition.looks the audited read, for an action that changes nothing and goes through no Commands
  * @param definition.noted what is recorded of a look; absent: all that was asked
+ * @param definition.costly it reads HR for whoever asks, so that it is limited as looks are; `run` records it
  * @param definition.starts what works on in the background, by its path: /api/v1 answers 202 with its Location
  * @param definition.creates what has come into being, by its path: /api/v1 answers 201 with its Location
  * @param definition.secret the answer holds a secret or personal data, or the input a password. It cannot be kept, so an Idempotency-Key is refused, as
@@ -207,6 +213,7 @@ export function action<
     secret?: true
     formerly?: string
     looks?: Look
+    costly?: true
     noted?(asked: Input<Params, Body>): Record<string, unknown>
     run(ask: Ask, asked: Input<Params, Body>): Promise<z.output<Result>>
     refused?(ask: Ask, problem: Problem, asked: Input<Params, Body>): Page | Promise<Page>
@@ -222,6 +229,7 @@ export function action<
   const { params, rest: body, askedOf } = parser(definition.params, definition.body, 'body')
   const status = starts ? 202 : creates ? 201 : 200
   const takesKeys = !looks && !definition.secret
+  const isCostly = looks !== undefined || definition.costly
   const run: typeof definition.run = async (ask, asked) => {
     if (looks)
       await ask.commands.note(looks, definition.noted?.(asked) ?? { ...asked.params, ...asked.input })
@@ -245,7 +253,7 @@ export function action<
         if (key !== undefined && !takesKeys) throw new Problem('key_refused')
         const ask = kit.askOf(request)
         const asked = askedOf(request)
-        if (looks) kit.look(ask, reply)
+        if (isCostly) kit.look(ask, reply)
         const work = async (): Promise<ActionAnswer> => {
           const done = await run(ask, asked)
           const place = (starts ?? creates)?.(done, asked)
@@ -266,7 +274,7 @@ export function action<
         const asked = askedOf(request)
         let done: z.output<Result>
         try {
-          if (looks) kit.look(ask, reply)
+          if (isCostly) kit.look(ask, reply)
           done = await run(ask, asked)
         } catch (error) {
           const problem = problemOf(error)
@@ -418,7 +426,7 @@ export function operation(
 function parser<Params extends Shape = typeof NOTHING, Rest extends Shape = typeof NOTHING>(
   params = NOTHING as unknown as Params,
   rest = NOTHING as unknown as Rest,
-  where: 'query' | 'body' = 'query',
+  where: 'query' | 'body',
 ) {
   const askedOf = (request: FastifyRequest): Input<Params, Rest> => ({
     params: parsed(params, keysOf(request.params), 'not_found'),

@@ -119,7 +119,7 @@ export class Problem extends SaidError {
   }
 }
 
-/** Codes of src/sync/commands.ts and src/lib/cursor.ts and src/console/auth/failure.ts for a request that cannot be carried out. */
+/** Codes of src/sync/runs/commands.ts and src/lib/cursor.ts and src/console/auth/failure.ts for a request that cannot be carried out. */
 const COMMANDS: Record<string, ProblemKind> = {
   COMMAND_NOT_FOUND: 'not_found',
   COMMAND_INVALID: 'invalid',

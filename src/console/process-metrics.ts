@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Pool } from '../lib/database.ts'
 import type { PacerSnapshot } from '../pacing/pacer.ts'
 import type { CallReport } from '../platform/caller.ts'
-import type { OnSettled } from '../sync/job-processor.ts'
+import type { OnSettled } from '../sync/work/job-processor.ts'
 import type { Metric } from './database-metrics.ts'
 
 /** Seconds. A call ends within its timeout of 10 s. */
@@ -36,17 +36,14 @@ export const PROCESS_METRICS = {
   },
   dirsync_pacer_permitted_calls_per_second: {
     help: 'Calls per second that the pacer permits, for all processes together; 0 while an unknown limit is not yet learnt.',
-    labels: [],
   },
-  dirsync_pacer_learnt: { help: '1 when the permitted rate was learnt, 0 when it was set.', labels: [] },
+  dirsync_pacer_learnt: { help: '1 when the permitted rate was learnt, 0 when it was set.' },
   dirsync_pacer_ceiling_calls_per_second: {
     help: 'The rate at which the platform last rejected calls; absent when none is known.',
-    labels: [],
   },
-  dirsync_pacer_waiting_calls: { help: 'Calls of this process that wait for the pacer.', labels: [] },
+  dirsync_pacer_waiting_calls: { help: 'Calls of this process that wait for the pacer.' },
   dirsync_pacer_pause_seconds: {
     help: 'Remaining time of a pause that the platform asked for, as this process knows it.',
-    labels: [],
   },
   dirsync_jobs_total: {
     help: 'Jobs that this process carried out, by operation and outcome.',
@@ -63,7 +60,6 @@ export const PROCESS_METRICS = {
   },
   dirsync_change_seconds: {
     help: 'Time from the moment at which dirsync found a change in HR, or a person asked, to the confirmation by the platform. The objective is 99 % within 10 minutes.',
-    labels: [],
     buckets: CHANGE_BUCKETS,
   },
   dirsync_pool_connections: {
@@ -73,7 +69,11 @@ export const PROCESS_METRICS = {
   dirsync_build_info: { help: 'Always 1. Its label is the version of this process.', labels: ['version'] },
 } as const satisfies Record<string, Metric>
 type ProcessMetric = keyof typeof PROCESS_METRICS
-type LabelOf<Name extends ProcessMetric> = (typeof PROCESS_METRICS)[Name]['labels'][number]
+type LabelOf<Name extends ProcessMetric> = (typeof PROCESS_METRICS)[Name] extends {
+  labels: readonly (infer Label extends string)[]
+}
+  ? Label
+  : never
 
 /**
  * Counters of this process since its start, and Node.js' own metrics. Labels come from closed lists: operations,
@@ -99,7 +99,7 @@ export class ProcessMetrics {
   }
 
   #parts<Name extends ProcessMetric>(name: Name) {
-    const { help, labels }: Metric = PROCESS_METRICS[name]
+    const { help, labels = [] }: Metric = PROCESS_METRICS[name]
     return { name, help, labelNames: labels as readonly LabelOf<Name>[], registers: [this.#registry] }
   }
 

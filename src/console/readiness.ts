@@ -2,7 +2,7 @@ import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
 import { within } from '../lib/waiting.ts'
-import { readHalts } from '../sync/halts.ts'
+import { readHalts } from '../sync/outbox/halts.ts'
 import { inLanguage } from '../texts/failures.ts'
 
 const TIMEOUT_MS = 2000

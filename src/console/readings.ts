@@ -1,4 +1,4 @@
-import type { Asker, Commands } from '../sync/commands.ts'
+import type { Asker, Commands } from '../sync/runs/commands.ts'
 
 /** How often one kind of reading by one person is recorded. */
 const RECORDED_MS = 60 * 60_000

@@ -50,7 +50,7 @@ export class Shares {
     viewer: string,
     reply: FastifyReply,
     closing: AbortSignal,
-    wait: (gone: AbortSignal) => Promise<void> | undefined,
+    wait: (gone: AbortSignal) => Promise<void>,
   ): Promise<void> {
     const share = this.#of(viewer)
     if (share.aside >= ASIDE) throw new Problem('too_many', '', { retryAfter: 1 })

@@ -103,19 +103,29 @@ function normaliseCategory(text: string): FieldValue | RuleBreak {
   const categories = categoryList(trimText(text))
   if (categories instanceof RuleBreak) return categories
   const joined = joinCategories(categories)
-  // A list that begins like a JSON array would be parsed as one the next time.
-  if (joined.startsWith('[')) return BAD_CATEGORY
+  // A list that looks like JSON would be parsed as that the next time.
+  if (LOOKS_LIKE_JSON.test(joined) && !isListOf(joined, categoryList(joined))) return BAD_CATEGORY
   return joined.includes(CLEAR_VALUE) ? RESERVED_CATEGORY : joined || null
 }
 
+/** An object or `null` is no category, and `{a,b}` is an array of PostgreSQL that was cast to a text. */
+const LOOKS_LIKE_JSON = /^(?:[[{"]|null$)/
+
+/** The items of a JSON array or of a list with commas; a JSON text is one. */
 function categoryList(trimmed: string): string[] | RuleBreak {
-  if (!trimmed.startsWith('[')) return trimmed.split(/[,\uff0c]/)
-  const parsed = parsedJson(trimmed)
+  const json = LOOKS_LIKE_JSON.test(trimmed) ? parsedJson(trimmed) : undefined
+  const isPlain = json === undefined && !/^[[{]/.test(trimmed)
+  if (isPlain) return trimmed.split(/[,\uff0c]/)
+  const parsed = typeof json === 'string' ? [json] : json
   // An escape may be half a character, which no request can carry.
   const isCategory = (item: unknown) =>
     typeof item === 'string' && item.isWellFormed() && !/[,\uff0c]/.test(item)
   const isList = Array.isArray(parsed) && parsed.every(isCategory)
   return isList ? (parsed as string[]) : BAD_CATEGORY
+}
+
+function isListOf(joined: string, categories: string[] | RuleBreak): boolean {
+  return !(categories instanceof RuleBreak) && joinCategories(categories) === joined
 }
 
 /** The categories of a list in canonical form: trimmed, without repetitions, sorted by code unit, joined by commas. */

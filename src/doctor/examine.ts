@@ -3,7 +3,7 @@ import { accountOf } from '../connections.ts'
 import { createPool } from '../lib/database.ts'
 import { saidOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
-import { readDeployment } from '../sync/deployment.ts'
+import { readDeployment } from '../sync/health/deployment.ts'
 import { message } from '../texts/message.ts'
 import { type CheckResult, failed, warning } from './finding.ts'
 import {

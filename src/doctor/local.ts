@@ -16,15 +16,15 @@ import {
   accountSaid,
   type Deployment,
   isSameAccount,
-} from '../sync/deployment.ts'
-import { readHalts } from '../sync/halts.ts'
+} from '../sync/health/deployment.ts'
+import { readHalts } from '../sync/outbox/halts.ts'
 import {
   aliveProcesses,
   countRoles,
   differingAddresses,
   missingAmong,
   missingRolesSaid,
-} from '../sync/process.ts'
+} from '../sync/processes/process.ts'
 import { haltOf } from '../texts/failures.ts'
 import { message, saidBy } from '../texts/message.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
@@ -32,7 +32,7 @@ import { type CheckResult, failed, ok, warning } from './finding.ts'
 /** The schedules of the cron jobs. */
 export function examineSchedules(config: Config): CheckResult[] {
   try {
-    const jobs = scheduledJobs(CRON_JOBS, config.schedules, config.MIRRORS)
+    const jobs = scheduledJobs(config.schedules, config.MIRRORS)
     const off = CRON_JOBS.filter(({ name }) => !jobs.some(({ job }) => job.name === name))
     const what = { count: jobs.length, name: ownZone() }
     return [
@@ -145,7 +145,9 @@ export async function examineService(pool: Pool, program: string): Promise<Check
     differingAddresses(pool),
   ])
   const missing = missingAmong(processes)
-  const alive = Object.entries(countRoles(processes)).map(([role, count]) => `${count} ${role}`)
+  const alive = Object.entries(countRoles(processes)).map(([role, count]) =>
+    message('doctor.running_as', { count, role }),
+  )
   return [
     missing.length > 0
       ? warning('processes', missingRolesSaid(missing, program))

@@ -4,6 +4,7 @@ import { readMappingFile } from '../hr/mapping.ts'
 import { isHeard } from '../hr/postgres/change-listener.ts'
 import { connectClient } from '../hr/postgres/connection.ts'
 import { strayTriggers, triggeredTables } from '../hr/postgres/trigger.ts'
+import type { TableReadWhole } from '../hr/server.ts'
 import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
 import type { SourceSettings } from '../hr/source-list.ts'
 import { listenerOf } from '../hr/sources.ts'
@@ -20,8 +21,8 @@ import { duration } from '../lib/time-text.ts'
 import type { PacerSnapshot } from '../pacing/pacer.ts'
 import { PlatformError } from '../platform/errors.ts'
 import { SIGN_ALGORITHMS, type SignAlgorithm } from '../platform/request.ts'
-import type { Deployment } from '../sync/deployment.ts'
-import { message } from '../texts/message.ts'
+import type { Deployment } from '../sync/health/deployment.ts'
+import { type Message, message } from '../texts/message.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
 
 /**
@@ -143,13 +144,7 @@ async function examineMapping(
         ? [warning('mapping', message('doctor.poll_unmapped'), message('doctor.map_updated_at'))]
         : []),
       ...examineTimes(await hr.changedSince(new Date(Date.now() - DAY_MS)), new Date()),
-      ...readWhole.map(({ table, rows, index }) =>
-        warning(
-          'mapping',
-          message('doctor.reads_whole', { table, rows }),
-          index === null ? message('doctor.map_plainly') : message('doctor.make_index', { statement: index }),
-        ),
-      ),
+      ...readWhole.map(table => warning('mapping', ...readsWholeSaid(table))),
     ]
   } catch (error) {
     if (error instanceof HrUnavailableError) return [failed('hr', error.said)]
@@ -158,6 +153,16 @@ async function examineMapping(
     const remedy = message(isForbidden ? 'doctor.grant_select' : 'doctor.correct_mapping')
     return [failed('mapping', error.said, remedy)]
   }
+}
+
+/** What is wrong with a look-up that reads a whole table, and what to do about it. */
+export function readsWholeSaid({ table, rows, index }: TableReadWhole): [Message, Message] {
+  return [
+    rows === null
+      ? message('doctor.reads_whole_foreign', { table })
+      : message('doctor.reads_whole', { table, rows: rows.toLocaleString('en') }),
+    index === null ? message('doctor.map_plainly') : message('doctor.make_index', { statement: index }),
+  ]
 }
 
 const DAY_MS = 86_400_000

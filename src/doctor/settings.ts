@@ -3,7 +3,7 @@ import { settingName } from '../../jobs/scheduler.ts'
 import { CHANNEL_PREFIX, CHANNEL_SETTINGS, partOf } from '../alerts/channel-settings.ts'
 import { type Config, type ConfigError, type Environment, readSetting } from '../config.ts'
 import { closestName } from '../lib/text.ts'
-import { RENAMED_SETTINGS, SETTINGS } from '../settings/settings.ts'
+import { EMBEDDED_APPLICATION, RENAMED_SETTINGS, SETTINGS } from '../settings/settings.ts'
 import { message } from '../texts/message.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
 
@@ -144,7 +144,8 @@ function describe(env: Environment, config: Config, name: string, setting: Shown
       (secret || text === null ? null : shownValue(text, setting)) ?? setting.default ?? example,
     ),
   })
-  const found = readSetting(env, name)
+  const isBrought = config.embedded && (EMBEDDED_APPLICATION as readonly string[]).includes(name)
+  const found = readSetting(isBrought ? {} : env, name)
   if ('value' in found) return of(found.file === null ? 'environment' : 'file', found.value, found.file)
   const held = config.embedded ? (config as Record<string, unknown>)[name] : undefined
   // As it would be written in settings.env: a list with commas.

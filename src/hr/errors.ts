@@ -95,6 +95,11 @@ export function hrRefuses(what: keyof typeof REFUSALS, reason: string, cause: un
   return new HrUnavailableError(message(REFUSALS[what], { reason }), { cause })
 }
 
+/** A server that lacks what dirsync's own statements use; a mapping is not at fault. */
+export function hrTooOld(version: string, oldest: number): HrUnavailableError {
+  return new HrUnavailableError(message('said.hr_too_old', { version, oldest }))
+}
+
 /** A statement that took too long does not mean that HR is away. */
 export function hrTooSlow(timeoutMs: number): HrUnavailableError {
   return new HrUnavailableError(message('said.hr_too_slow', { seconds: Math.round(timeoutMs / 1000) }))
@@ -111,14 +116,17 @@ export function mappingRefused(
   return new MappingError('MAPPING_SQL', file, what, { place, cause })
 }
 
-/** An HR value that the mapping's expressions cannot take. It has no cause: the server's message may hold the value. */
-export function valueRefused(file: string, sqlState: string, place: Place | null): HrDataError {
-  return new HrDataError(file, message('said.value_refused', { state: sqlState }), place)
+/**
+ * An HR value that the mapping's expressions cannot take. It has no cause: the server's message may hold the value.
+ * @param state as the server calls it, such as `SQLSTATE 22P02`
+ */
+export function valueRefused(file: string, state: string, place: Place | null): HrDataError {
+  return new HrDataError(file, message('said.value_refused', { state }), place)
 }
 
 /** A subquery in the mapping that finds more than one row for some employee. */
-export function subqueryOfMany(file: string, sqlState: string, place: Place | null): HrDataError {
-  return new HrDataError(file, message('said.subquery_of_many', { state: sqlState }), place)
+export function subqueryOfMany(file: string, state: string, place: Place | null): HrDataError {
+  return new HrDataError(file, message('said.subquery_of_many', { state }), place)
 }
 
 /** Of an enterprise; employees of a single one have none. */

@@ -21,7 +21,7 @@ import type { Dialect, Mapping, MappingFile } from './statement.ts'
  *     updated_at           as a timestamptz; one without a zone is China's time, a date its first moment
  *     closed_at            seconds since 1970, or a non-numeric text where the time has none
  *     array                its items, joined by commas; null items are left out
- *     json                 as the server prints it
+ *     json                 as the server prints it; the null of JSON is null
  *
  * A user id that is a decimal keeps its zeros: it is a name. `enterprise_code` and `userid` never hold the character 0, as none
  * of our keys can: it is left out of an enterprise code, and a user id that holds it is null.
@@ -184,8 +184,8 @@ export interface HrTable {
 export interface TableReadWhole {
   /** Its name in a statement. */
   table: string
-  /** Approximate number of rows. */
-  rows: number
+  /** Approximate number of rows; null for a foreign table, which holds its rows elsewhere. */
+  rows: number | null
   /** The statement that creates an index for it; null when the plan does not tell which one. */
   index: string | null
 }

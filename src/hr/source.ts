@@ -133,6 +133,15 @@ export class HrSource {
     }
   }
 
+  /** The same for a run that does not scan: neither a partial delivery nor the one before it will do. */
+  async inspectForRun(): Promise<MappingInspection> {
+    if (this.#server.delivery !== undefined) {
+      const session = await this.#server.open({ name: 'dirsync', timeoutMs: null, isForRun: true })
+      await this.#inspectMappings(session).finally(() => session.close())
+    }
+    return this.inspect()
+  }
+
   /**
    * Streams all employees in one snapshot.
    * @param options.since only rows with `updated_at` at or after this time; ignored when it is not mapped

@@ -103,10 +103,7 @@ export class HrSources {
    * The same, as far as sources answer. They are queried concurrently; one that `fingerprint` could not query, whose mapping is
    * therefore missing in its result, is not queried again.
    */
-  async ask(
-    keys: readonly EmployeeKey[],
-    { mapping = null, ...options }: LookupOptions = {},
-  ): Promise<Asked> {
+  async ask(keys: readonly EmployeeKey[], { mapping = null, ...options }: LookupOptions): Promise<Asked> {
     const owned = Map.groupBy(keys, ({ enterpriseCode }) => this.of(enterpriseCode))
     const asked: Asked = { rows: new Map(), failures: [] }
     await Promise.all(
@@ -133,7 +130,7 @@ export class HrSources {
   async find(
     names: readonly string[],
     enterprises: readonly string[],
-    options: LookupOptions = {},
+    options: LookupOptions,
   ): Promise<{ keys: EmployeeKey[]; failures: Asked['failures'] }> {
     // Before the first slash may be the enterprise, or the user id has slashes itself.
     const userids = names.flatMap(name => [name, name.slice(name.indexOf('/') + 1)])

@@ -34,7 +34,9 @@ export interface Dialect {
   lineComment: RegExp
   /** Whether block comments nest. */
   nestsComments: boolean
-  /** The beginning of a comment that the server executes as part of the statement, which is refused; a sticky expression. */
+  /** Characters beyond ASCII that the server takes for blanks outside of quotes; a global expression. */
+  blanks?: RegExp
+  /** The beginning of a comment that the server heeds as part of the statement, which is refused; a sticky expression. */
   executedComment?: RegExp
   /**
    * Calls that do more than read, such as lock or sleep, for servers that do not report what a SELECT calls. They are refused.
@@ -63,6 +65,7 @@ export const POSTGRES_TOKENS = {
  */
 export function singleSelect({ file, sql }: MappingFile, dialect: Dialect): string {
   const text = sql.replace(/^\ufeff/, '')
+  const parsed = dialect.blanks ? text.replace(dialect.blanks, ' ') : text
   const words: { word: string; at: number }[] = []
   let end: number | undefined
   let depth = 0
@@ -78,15 +81,15 @@ export function singleSelect({ file, sql }: MappingFile, dialect: Dialect): stri
     throw refuseHere(message('said.select_zero'))
   }
   while (at < text.length) {
-    const character = text.charAt(at)
-    const token = tokenAt(text, at, dialect)
+    const character = parsed.charAt(at)
+    const token = tokenAt(parsed, at, dialect)
     if (token.end === null) throw refuseHere(message('said.select_unclosed'))
     if (token.kind === 'executed') throw refuseHere(message('said.select_in_comment'))
     if (token.kind !== 'comment' && !/\s/.test(character) && character !== ';') {
       if (end !== undefined) {
         throw refuseHere(message('said.select_second'))
       }
-      words.push({ word: wordOf(text.slice(at, token.end), dialect), at })
+      words.push({ word: wordOf(parsed.slice(at, token.end), dialect), at })
     }
     if (character === '(') depth += 1
     if (character === ')') depth -= 1

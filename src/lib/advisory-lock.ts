@@ -1,7 +1,7 @@
 import {
   type ClientBase,
   DAY_MS,
-  NOTICE_LOST_CLIENT,
+  LOOK_MS,
   onlyRow,
   type Pool,
   type PoolClient,
@@ -57,7 +57,7 @@ export function tryLockTransaction(db: ClientBase, lock: Lock): Promise<boolean>
 
 /** Takes a lock for as long as the connection lasts. False when another session has it. */
 export function tryLockSession(db: ClientBase, lock: Lock): Promise<boolean> {
-  return call(db, 'pg_try_advisory_lock', lock)
+  return call(db, 'pg_try_advisory_lock', lock, LOOK_MS)
 }
 
 /**
@@ -69,17 +69,14 @@ export function whileLocked<T>(
   lock: Lock,
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T | null> {
-  return withConnection(pool, async client => {
-    // When a whole host dies, the server notices within seconds and frees the lock.
-    await client.query(NOTICE_LOST_CLIENT)
-    return (await tryLockSession(client, lock)) ? unlocking(client, lock, work) : null
-  })
+  return withConnection(pool, async client =>
+    (await tryLockSession(client, lock)) ? unlocking(client, lock, work) : null,
+  )
 }
 
 /** Waits for the lock and then runs `work` on the connection that has it. */
 export function onceLocked<T>(pool: Pool, lock: Lock, work: (client: PoolClient) => Promise<T>): Promise<T> {
   return withConnection(pool, async client => {
-    await client.query(NOTICE_LOST_CLIENT)
     await call(client, 'pg_advisory_lock', lock, DAY_MS)
     return unlocking(client, lock, work)
   })
@@ -94,7 +91,7 @@ async function unlocking<T>(
     return await work(client)
   } finally {
     // If the connection is gone, so is the lock.
-    await call(client, 'pg_advisory_unlock', lock).catch(() => undefined)
+    await call(client, 'pg_advisory_unlock', lock, LOOK_MS).catch(() => undefined)
   }
 }
 

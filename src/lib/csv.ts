@@ -3,6 +3,13 @@ export function csvLine(values: readonly unknown[]): string {
   return values.map(cell).join(',')
 }
 
+/**
+ * Before what spreadsheets take for the beginning of a formula; an apostrophe makes it a text again. Those of China and Japan accept
+ * the full-width characters too. One that separates by semicolons or tabs begins a cell after each of them, and a row after a
+ * line break, with or without quotes.
+ */
+const FORMULAS = /^(?=[\t\r\n])|(?=[=+\-@＝＋－＠])(?:^|(?<=[;\t\r\n]"*))/g
+
 function cell(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (typeof value === 'number') return String(value)
@@ -12,8 +19,6 @@ function cell(value: unknown): string {
       : typeof value === 'object'
         ? JSON.stringify(value)
         : String(value)
-  // Spreadsheets take a text that begins like this for a formula; an apostrophe makes it a text again. Those of China and Japan
-  // accept the full-width characters too.
-  const safe = /^[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  const safe = text.replace(FORMULAS, "'")
+  return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

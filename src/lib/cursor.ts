@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { CodedError, message } from '../texts/message.ts'
+import type { PlaceValue } from './database.ts'
 import { storable } from './storable.ts'
 
 /** Marks where a page of a list ends, in a form that fits into a URL; the next page begins after it (keyset pagination). */
@@ -79,7 +80,7 @@ export function decodeCursor<Position extends z.ZodType>(
 export const MOMENT_AND_ID = z.tuple([z.int().nonnegative(), z.int().nonnegative()])
 
 /** The same as `onePage` for a list of which `cursor_moment` and `id` are the key; see `momentKey`. */
-export function pageByMoment<Row extends { id: number; cursor_moment: number }>(
+export function pageByMoment<Row extends { id: number | string; cursor_moment: number }>(
   rows: readonly Row[],
   limit: number,
 ): Paged<Omit<Row, 'cursor_moment'>> {
@@ -95,4 +96,16 @@ export function momentKey(column: string): string {
 /** SQL: the timestamp of such a key. */
 export function momentOfKey(key: string): string {
   return `timestamptz 'epoch' + ${key}::bigint * interval '1 microsecond'`
+}
+
+/**
+ * SQL: that a row comes after a page's end in a list that begins with the latest, by a moment and then by `id`.
+ * @param column with the moment
+ */
+export function beforePosition(
+  column: string,
+  [moment, id]: z.output<typeof MOMENT_AND_ID>,
+  place: PlaceValue,
+): string {
+  return `(${column}, id) < (${momentOfKey(place(moment))}, ${place(id)})`
 }

@@ -42,6 +42,18 @@ export function onlyRow<Row>([row]: Row[]): Row {
   return row
 }
 
+/** How far rows are counted that may be as many as the company's employees. */
+export const MOST_COUNTED = 10_000
+
+/** Counts the rows of a FROM clause up to `most`: its cost must not grow with the company. */
+export async function countUpTo(db: Pool, most: number, from: string, values?: unknown[]): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `select count(*)::int as n from (select ${from} limit ${most}) few`,
+    values,
+  )
+  return onlyRow(rows).n
+}
+
 /** The database's time, which all processes agree on whatever their own clocks say. */
 export async function databaseTime(db: ClientBase | Pool): Promise<Date> {
   const { rows } = await db.query<{ now: Date }>('select now()')
@@ -61,6 +73,8 @@ types.setTypeParser(pg.types.builtins.INT8, Number)
 export const WORK_MS = 10_000
 /** Feeding a chunk of the outbox to the queue. */
 export const FEED_MS = 30_000
+/** What a loop begins with, each second: it is what finds that the database's host has gone without a word. */
+export const LOOK_MS = 30_000
 /** A migration, which may rewrite a large table; and waiting for another process that does. */
 export const DAY_MS = 24 * 60 * 60_000
 /** Everything without a limit of its own: statements of plans, pruning of history. */
@@ -72,10 +86,27 @@ export const COPY_MS = 60 * 60_000
 const CONNECT_MS = 5000
 
 /**
+ * Sets what a session relies on, whatever the server's, the database's or the user's defaults: no time-outs but the client's own,
+ * times in the format that `pg` reads. And it makes the server end a session, and so free its locks, within 15 s of its client's
+ * host dying silently: the server's own defaults take hours. Older servers lack some of these settings.
+ */
+export const SESSION_SETTINGS = `
+  select set_config(name, value, false)
+  from (values ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '2'),
+               ('tcp_user_timeout', '15000'), ('idle_session_timeout', '0'), ('statement_timeout', '0'),
+               ('lock_timeout', '0'), ('idle_in_transaction_session_timeout', '0'), ('transaction_timeout', '0'),
+               ('default_transaction_isolation', 'read committed'), ('DateStyle', 'ISO, YMD'),
+               ('IntervalStyle', 'postgres')) as wanted (name, value)
+  join pg_settings using (name)`
+
+/**
  * On many servers any user may create functions in the schema `public`, and one that fits a call better than PostgreSQL's own would be
  * run with our rights. Our statements name the schema `dirsync`. A statement rather than a start-up option, which poolers refuse.
  */
-const NOTHING_OF_OTHERS = { text: 'set search_path to pg_catalog, pg_temp', query_timeout: CONNECT_MS }
+const OUR_SESSION = {
+  text: `set search_path to pg_catalog, pg_temp;${SESSION_SETTINGS}`,
+  query_timeout: CONNECT_MS,
+}
 
 /**
  * A pool of connections to dirsync's own database. An idle connection that drops is logged, never fatal.
@@ -93,7 +124,10 @@ export function createPool(
   }
   // As a setting of `pg` it would be a start-up option.
   const limit = timeoutMs ? `; set statement_timeout = ${timeoutMs}` : ''
-  const first = { ...NOTHING_OF_OTHERS, text: NOTHING_OF_OTHERS.text + limit }
+  const first = {
+    ...OUR_SESSION,
+    text: `${OUR_SESSION.text}${limit};${NOTICE_IT_AT_WORK}`,
+  }
   const pool = new pg.Pool({
     ...connection(url, name),
     max,
@@ -111,7 +145,7 @@ export function createPool(
 export function createClient(url: string, name: string): pg.Client {
   const client = new pg.Client(connection(url, name))
   // Before the caller's first statement, which fails too if this one does.
-  client.once('connect', () => void client.query(NOTHING_OF_OTHERS).catch(() => client.end()))
+  client.once('connect', () => void client.query(OUR_SESSION).catch(() => client.end()))
   return client
 }
 
@@ -127,18 +161,18 @@ function connection(url: string, name: string) {
 }
 
 /**
- * Makes the server end a session, and so free its locks, within 15 s of its client's host dying silently: the server's own
- * defaults take hours. Servers before version 14 lack some of these settings.
+ * Makes the server end a statement within 2 s of its client giving it up, and so free its rows: otherwise it notices when it has
+ * something to send, and what is tried again waits for it. Servers before version 14 lack the setting, and some platforms refuse it.
  */
-export const NOTICE_LOST_CLIENT = `
-  select set_config(name, value, false)
-  from (values ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '2'),
-               ('tcp_user_timeout', '15000'), ('idle_session_timeout', '0')) as wanted (name, value)
-  join pg_settings using (name)`
+const NOTICE_IT_AT_WORK = `
+  do $$ begin
+    perform set_config('client_connection_check_interval', '2000', false);
+  exception when others then null;
+  end $$`
 
 /**
- * Lends one connection of the pool to `work`. A connection that dropped, or on which a statement timed out, does not return to
- * the pool.
+ * Lends one connection of the pool to `work`. A connection that dropped, on which a statement timed out, or that leads to a
+ * standby, does not return to the pool.
  * @param timeoutMs for all of `work`, but not for getting the connection; then the connection is closed. Default: no limit
  * @throws StatementTimeoutError
  */
@@ -158,12 +192,20 @@ export async function withConnection<T>(
     if (timeoutMs === undefined) return await work(client)
     return await within(timeoutMs, work(client), () => new StatementTimeoutError(timeoutMs))
   } catch (error) {
-    if (isGivenUp(error)) note(error as Error)
+    if (isGivenUp(error) || codeOf(error) === READ_ONLY) note(error as Error)
     throw error
   } finally {
     client.off('error', note)
     client.release(broken)
   }
+}
+
+/** The same on a connection that has just answered: for a loop whose `work` may take long, which a lost host would take from it. */
+export function withLiveConnection<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  return withConnection(pool, async client => {
+    await client.query({ text: 'select', query_timeout: LOOK_MS })
+    return work(client)
+  })
 }
 
 /**
@@ -183,8 +225,7 @@ export async function transaction<T>(
       await client.query('commit')
       return result
     } catch (error) {
-      // Queued behind a statement that timed out, the rollback would wait for ever.
-      if (!isGivenUp(error)) await rollback(client)
+      await rollback(client, error)
       throw error
     }
   }
@@ -194,18 +235,22 @@ export async function transaction<T>(
 /** Runs `work` in a transaction that is always rolled back. */
 export async function rolledBack<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   return withConnection(pool, async client => {
+    let failure: unknown
     try {
       await client.query('begin')
       return await work(client)
+    } catch (error) {
+      failure = error
+      throw error
     } finally {
-      await rollback(client)
+      await rollback(client, failure)
     }
   })
 }
 
-/** Ends a transaction. A connection that is gone has ended it already. */
-async function rollback(client: ClientBase): Promise<void> {
-  await client.query('rollback').catch(() => undefined)
+/** Ends a transaction. A connection that is gone has ended it already; behind a statement that was given up it would only wait. */
+async function rollback(client: ClientBase, failure: unknown): Promise<void> {
+  if (!isGivenUp(failure)) await client.query('rollback').catch(() => undefined)
 }
 
 /** A statement or transaction that timed out. It is unknown whether it was committed. */
@@ -218,6 +263,9 @@ class StatementTimeoutError extends Error {
   }
 }
 
+/** SQLSTATE read_only_sql_transaction: what a standby answers to a statement that writes. */
+const READ_ONLY = '25006'
+
 /** True for the error of a statement that the client gave up: its connection is unusable. */
 function isGivenUp(error: unknown): boolean {
   return (
@@ -229,14 +277,28 @@ function isGivenUp(error: unknown): boolean {
 /** Codes of a server that ends a connection, or accepts none, and of the network. */
 const LOST = /^(?:08|57P0[123]$|ECONN|EPIPE)/
 
-/** True for the error of a statement whose connection was lost. It is unknown whether it was committed. */
+/** True for the error of a statement whose connection was lost, or leads to a standby by now. It is unknown whether it was committed. */
 export function isConnectionLost(error: unknown): boolean {
-  const { code = '', message } = error as Partial<DatabaseError>
-  return LOST.test(code) || message === 'Connection terminated unexpectedly'
+  const code = codeOf(error)
+  return (
+    LOST.test(code) || code === READ_ONLY || (error as Error).message === 'Connection terminated unexpectedly'
+  )
 }
 
+/** SQLSTATE query_canceled: a person did, or a timeout that the server keeps. */
+const CANCELED = '57014'
 /** SQLSTATE deadlock_detected. */
 const DEADLOCK = '40P01'
+
+/** True for the error of a transaction that others were in the way of, or that took too long: the same may succeed another time. */
+export function isHeldUp(error: unknown): boolean {
+  return isGivenUp(error) || isDeadlock(error) || codeOf(error) === CANCELED
+}
+
+function codeOf(error: unknown): string {
+  return (error as Partial<DatabaseError>).code ?? ''
+}
+
 const REPEATS = 5
 /** Lets the waiters of the transaction that was ended go first. */
 const PAUSE_MS = 50
@@ -266,7 +328,7 @@ async function repeatWhere<T>(isToRepeat: (error: unknown) => boolean, action: (
 }
 
 function isDeadlock(error: unknown): boolean {
-  return error instanceof DatabaseError && error.code === DEADLOCK
+  return error instanceof DatabaseError && codeOf(error) === DEADLOCK
 }
 
 /** The same for the last step of a transaction: the work before it is kept. */
@@ -317,8 +379,10 @@ export async function assertNoPooler(url: string): Promise<void> {
       key,
     ])
     if (onlyRow(rows).taken) throw new PoolerError()
-    // A pooler has to give the lock holder another backend than the one that this transaction keeps.
+    // A pooler has to give the lock holder another backend than the one that this transaction keeps, or afterwards the one that
+    // was used last.
     if ((await backend('select pg_backend_pid() as pid')) !== pid) throw new PoolerError()
     await other.query('rollback')
+    if ((await backend('select pg_backend_pid() as pid')) !== pid) throw new PoolerError()
   }
 }

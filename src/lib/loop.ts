@@ -17,7 +17,8 @@ export class Loop {
   readonly #options: LoopOptions
   readonly #stopping = new AbortController()
   #running: Promise<void> | undefined
-  #wake = Promise.withResolvers<void>()
+  #isWoken = false
+  #leave = () => {}
   readonly #tried = Promise.withResolvers<void>()
 
   constructor(options: LoopOptions) {
@@ -35,8 +36,8 @@ export class Loop {
 
   /** Starts the next step at once. */
   wake(): void {
-    this.#wake.resolve()
-    this.#wake = Promise.withResolvers()
+    this.#isWoken = true
+    this.#leave()
   }
 
   /** Starts no further step and waits for the current one, whose signal aborts. */
@@ -51,8 +52,8 @@ export class Loop {
     const { signal } = this.#stopping
     let isInTrouble = false
     while (!signal.aborted) {
-      // Taken before the step, so that no wake-up during it is missed.
-      const woken = this.#wake.promise
+      // Before the step, so that no wake-up during it is missed.
+      this.#isWoken = false
       let rest = pauseMs
       try {
         if ((await step(signal)) === true) rest = busyMs
@@ -63,8 +64,14 @@ export class Loop {
         rest = retryMs
       }
       this.#tried.resolve()
-      if (rest > 0 && !signal.aborted) await pause(rest, woken)
+      if (rest > 0 && !this.#isWoken) await this.#pause(rest)
     }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    const woken = Promise.withResolvers<void>()
+    this.#leave = woken.resolve
+    await pause(ms, woken.promise)
   }
 }
 

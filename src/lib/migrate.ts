@@ -100,7 +100,8 @@ async function apply(client: PoolClient, name: string, tries = 1): Promise<void>
   } catch (cause) {
     await client.query('rollback').catch(() => undefined) // a connection that is gone has ended it already
     const { code, message: words } = cause as Partial<DatabaseError> & Error
-    const isLocked = code === '55P03'
+    // Not within the time, or not without a deadlock.
+    const isLocked = code === '55P03' || code === '40P01'
     if (isLocked && tries < LOCK_TRIES) {
       await sleep(LOCK_TIMEOUT_MS)
       return apply(client, name, tries + 1)

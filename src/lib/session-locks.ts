@@ -1,7 +1,7 @@
 import { addAbortListener } from 'node:events'
 import type pg from 'pg'
 import { Batcher } from './batcher.ts'
-import { createClient, NOTICE_LOST_CLIENT } from './database.ts'
+import { createClient, onlyRow } from './database.ts'
 import type { Logger } from './logger.ts'
 
 /** How long a released lock may wait to be returned together with others. */
@@ -12,7 +12,7 @@ const PULSE_MS = 1000
 
 /**
  * A connection is given up this long after the sending of the last statement that was answered: its locks count as lost, and
- * their holders are told. That is earlier than the server frees them (15 s after it last heard of us, see NOTICE_LOST_CLIENT),
+ * their holders are told. That is earlier than the server frees them (15 s after it last heard of us, see SESSION_SETTINGS),
  * so no other process gets a lock before its holder was told.
  */
 const SILENT_MS = 10_000
@@ -164,7 +164,7 @@ class Connection {
   /** Statements that were not answered yet. */
   #asked = 0
 
-  /** @param lost called when it drops or falls silent, perhaps more than once */
+  /** @param lost called when it drops, falls silent or fails a statement, perhaps more than once */
   constructor(url: string, lost: (error?: Error) => void) {
     this.#lost = lost
     this.#client = createClient(url, 'locks')
@@ -176,7 +176,10 @@ class Connection {
     await this.#client.connect()
     this.#heardOf = performance.now()
     this.#pulse = setInterval(() => this.#feelPulse(), PULSE_MS)
-    await this.ask({ text: NOTICE_LOST_CLIENT })
+    // A standby grants locks, of which the sessions of the primary see nothing. No primary becomes one without a restart.
+    const { rows } = await this.ask<{ standby: boolean }>({ text: 'select pg_is_in_recovery() as standby' })
+    if (onlyRow(rows).standby)
+      throw new Error('PostgreSQL is a standby here, whose locks the primary does not know')
   }
 
   async ask<Row extends pg.QueryResultRow>(statement: pg.QueryConfig): Promise<pg.QueryResult<Row>> {
@@ -186,6 +189,10 @@ class Connection {
       const result = await this.#client.query<Row>(statement)
       this.#heardOf = Math.max(this.#heardOf, sentAt)
       return result
+    } catch (error) {
+      // Which locks the statement took or returned before it failed is not known.
+      this.#lost(error as Error)
+      throw error
     } finally {
       this.#asked -= 1
     }
@@ -199,7 +206,6 @@ class Connection {
   #feelPulse(): void {
     if (performance.now() - this.#heardOf >= SILENT_MS)
       this.#lost(new Error(`PostgreSQL has been silent for ${SILENT_MS} ms`))
-    // A failure comes as an event, too.
     else if (this.#asked === 0) this.ask({ text: 'select' }).catch(() => undefined)
   }
 }

@@ -89,10 +89,20 @@ function areClose(a: string, b: string, left: number): boolean {
   ].some(([x = '', y = '']) => areClose(x, y, left - 1))
 }
 
-/** Whether an address has no raw @ or #, as in a password: one that has is parsed with a wrong host name, or none at all. */
+/** Whether an address has no raw @, # or %, as in a password: one that has is parsed with a wrong host name, or none at all. */
 export function isEncodedAddress(text: string): boolean {
   const afterScheme = text.slice(text.indexOf('://') + 3)
-  return !afterScheme.includes('#') && (afterScheme.match(/@/g)?.length ?? 0) <= 1
+  return !afterScheme.includes('#') && (afterScheme.match(/@/g)?.length ?? 0) <= 1 && isEncoded(afterScheme)
+}
+
+/** Whether every % of a text begins a character that is percent-encoded. */
+export function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Whether it is an address with one of these beginnings, such as `https://`. */

@@ -41,7 +41,7 @@ export async function rest(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined)
 }
 
-/** Waits for this long, or until `woken` resolves. */
+/** Waits for this long, or until `woken` resolves, which holds something of each pause until it does. */
 export async function pause(ms: number, woken: Promise<void>): Promise<void> {
   const timer = Promise.withResolvers<void>()
   const timeout = setTimeout(timer.resolve, ms)

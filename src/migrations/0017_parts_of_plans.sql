@@ -15,6 +15,8 @@ create index sync_run_part_of on dirsync.sync_run (part_of) where part_of is not
 -- HR rests for a multiple of the time that it was read. What happens meanwhile is compared with planned_at and
 -- checked_at, also by processes of an earlier version, so that these are still when the transaction began.
 alter table dirsync.sync_run add column planned_for interval, add column checked_for interval;
+comment on column dirsync.sync_run.message is
+  'Why the run is held, suspect or failed, and what to do, for dirsync.in_language.';
 comment on column dirsync.sync_run.planned_at is 'When planning began to read HR; it ended planned_for later.';
 comment on column dirsync.sync_run.planned_for is
   'How long planning took from planned_at on; null: an earlier version planned it.';
@@ -51,7 +53,7 @@ create table dirsync.plan_decision (
   -- The run that carries out an approved part; null: nothing was approved, or the held run does it itself.
   part_run    bigint,
   planned     integer not null,  -- How many rows of the plan were decided.
-  -- How many of an approved part are undecided again, as its run ended before it sent them.
+  -- How many of what was approved are undecided again, as its run ended before it sent them.
   returned    integer not null default 0,
   -- The same without the returned ones by reason.
   reasons     jsonb not null,
@@ -137,15 +139,20 @@ execute function dirsync.refuse_unaware_plan();
 
 create function dirsync.request_changes_after(held dirsync.sync_run) returns void
 language sql set search_path = pg_catalog, pg_temp as $$
-  insert into dirsync.sync_run (kind, requested_by, hr_source)
-  select 'changes', dirsync.actor(), held.hr_source
-  where held.kind in ('changes', 'full')
-    and not exists (select from dirsync.sync_run r
-                    where r.kind = 'changes' and r.keys = '{}' and r.state = 'requested' and not r.approved
-                      and r.hr_source = held.hr_source and r.id <> held.id)
+  with waiting as (
+    update dirsync.sync_run r set wants_all = r.wants_all or held.undecided is not null
+    where held.kind in ('changes', 'full')
+      and r.kind = 'changes' and r.keys = '{}' and r.state = 'requested' and not r.approved
+      and r.hr_source = held.hr_source and r.id <> held.id
+    returning r.id
+  )
+  insert into dirsync.sync_run (kind, requested_by, hr_source, wants_all)
+  select 'changes', dirsync.actor(), held.hr_source, held.undecided is not null
+  where held.kind in ('changes', 'full') and not exists (select from waiting)
 $$;
 comment on function dirsync.request_changes_after is
-  'Requests the run that checks what HR changed while a run was held: it has waited long enough.';
+  'Requests the run that checks what HR changed while a run was held: it has waited long enough. While a plan was '
+  'decided in parts, later runs have read such changes and left them out, so that it reads every row.';
 
 create function dirsync.runs_in(condition text, states text[]) returns text
 language sql stable set search_path = pg_catalog, pg_temp as $$
@@ -164,8 +171,12 @@ begin
   select * into was from dirsync.sync_run r where r.id = run for no key update;
   if was.state is distinct from 'held' then
     perform dirsync.refuse_decided(was);
-    perform dirsync.refuse('P0002', 'said.no_held_run', jsonb_build_object('run', run),
-      hint => dirsync.runs_in('held', '{held}'));
+    if was.state is null then
+      perform dirsync.refuse('P0002', 'said.no_held_run', jsonb_build_object('run', run),
+        hint => dirsync.runs_in('held', '{held}'));
+    end if;
+    perform dirsync.refuse('P0002', 'said.run_is_not_held',
+      jsonb_build_object('run', run, 'run_state', was.state), hint => dirsync.runs_in('held', '{held}'));
   end if;
   return was;
 end $$;
@@ -473,7 +484,8 @@ begin
   where r.id = part.run_id;
 end $$;
 comment on function dirsync.hold_again is
-  'Holds a run again, whatever has become of it: so many rows of an approved part of its plan are undecided again.';
+  'Holds a run again, whatever has become of it: so many rows of its plan, or of a part, that were approved are '
+  'undecided again.';
 
 create function dirsync.return_part(run bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -496,14 +508,15 @@ declare
 begin
   with waiting as materialized (
     select p.operation, p.enterprise_code, p.entity_key, p.detail from dirsync.pending p
-    where p.run_id = run and p.starts = 0
+    where p.run_id = run and not p.in_hand
     order by p.operation, p.enterprise_code, p.entity_key, p.detail for update
   ), taken_back as (
     -- Found by key: a row that was changed meanwhile is in another place.
     delete from dirsync.pending p using waiting w
     where p.operation = w.operation and p.enterprise_code = w.enterprise_code and p.entity_key = w.entity_key
-      and p.detail = w.detail and p.starts = 0
-    returning p.operation, p.enterprise_code, p.entity_key, p.sent_unknown
+      and p.detail = w.detail and not p.in_hand
+    -- What a process had in hand that has died may have been sent.
+    returning p.operation, p.enterprise_code, p.entity_key, p.sent_unknown or p.starts > 0 as sent_unknown
   ), undecided as (
     update dirsync.planned_work w set decision_id = null from taken_back t
     where w.run_id = part.run_id and w.decision_id = part.id and w.operation = t.operation
@@ -521,7 +534,15 @@ begin
                              then e.source_hash
                            when coalesce(e.acknowledged_hash, e.parked_hash) is not null
                              then uuid '00000000-0000-0000-0000-000000000000' end,
-        vanished_at = null,
+        -- The next plan finds again who has vanished, but not whose departure is settled: they were only asked about.
+        vanished_at = case
+          when u.waits is not true and not t.sent_unknown
+               and (e.platform_state = 'absent'
+                    or exists (select from dirsync.dead_letter d
+                               where d.enterprise_code = e.enterprise_code and d.entity = 'employee'
+                                 and d.entity_key = e.userid and d.operation = 'update-employee'
+                                 and d.category = 'left_hr' and d.state <> 'resolved'))
+            then e.vanished_at end,
         acknowledged_hash = case when not t.sent_unknown then e.acknowledged_hash end,
         parked_hash = case when not t.sent_unknown then e.parked_hash end,
         held_run = case when u.waits then part.run_id else e.held_run end,

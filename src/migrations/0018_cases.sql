@@ -401,7 +401,12 @@ begin
   set state = case d.entity when 'mirror' then 'retry_scheduled' else 'open' end,
       next_retry_at = now() + case when d.entity = 'mirror' then interval '1 hour'
                                    -- What it waits for may be free: that may have been the reason for the retry.
-                                   when d.blocked_by is not null then interval '1 minute'
+                                   -- Of a rejected employee nothing is sent, free or not.
+                                   when d.blocked_by is not null
+                                        and not exists (select from dirsync.employee e
+                                                        where e.enterprise_code = d.enterprise_code
+                                                          and e.userid = d.entity_key and e.rejected)
+                                     then interval '1 minute'
                                    else interval '7 days' end,
       version = d.version + 1
   where d.id = any (ids);

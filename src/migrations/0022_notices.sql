@@ -55,10 +55,17 @@ alter table dirsync.alert_message
   drop constraint alert_message_kind_check,
   add constraint alert_message_kind_check check (kind in ('alerts', 'summary', 'events', 'notice')) not valid;
 comment on column dirsync.alert_message.channel is
-  'Name of the channel; of a notice, also whom it is for, such as ops/zhang: processes of earlier versions leave those alone.';
+  'Name of the channel; of a notice, also whom it is for, such as ops/zhang, and of a mail to recipients who were put off, '
+  'also which message it was, such as ops//12: processes of earlier versions leave those alone.';
 comment on column dirsync.alert_message.kind is
   'alerts: what was raised, goes on or is over; summary: the channel has had its messages for this hour; events: of runs '
   'and cases, for a webhook; notice: one person is told of their cases.';
 
 -- Only the owner may call a function of this schema, and the reviewer where migrate grants it.
 revoke execute on all functions in schema dirsync from public;
+
+-- A process is named alike everywhere: `host (1234)`. Alerts about lost ones and their mutes go on.
+update dirsync.alert set subject = regexp_replace(subject, ' \(process (\d+)\)$', ' (\1)')
+where rule = 'process_lost' and state <> 'ended';
+update dirsync.alert_mute set subject = regexp_replace(subject, ' \(process (\d+)\)$', ' (\1)')
+where rule = 'process_lost';

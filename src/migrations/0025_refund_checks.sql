@@ -11,6 +11,16 @@ create table dirsync.refund_check (
 );
 create index refund_check_of on dirsync.refund_check (outer_refund_no, id);
 
+-- What was called rejected, and was carried out after all, for the alert money_contradicted.
+alter table dirsync.refund add column contradicted_at timestamptz;
+comment on column dirsync.refund.contradicted_at is
+  'When the platform said that the refund was carried out although it had been called rejected; null: it has not.';
+alter table dirsync.topup add column contradicted_at timestamptz;
+comment on column dirsync.topup.contradicted_at is
+  'When the platform said that the top-up was carried out although it had been called rejected; null: it has not.';
+create index refund_contradicted_at on dirsync.refund (contradicted_at) where contradicted_at is not null;
+create index topup_contradicted_at on dirsync.topup (contradicted_at) where contradicted_at is not null;
+
 -- The latest outcomes: pages that show money are fresh by them.
 create index refund_settled_at on dirsync.refund (settled_at);
 create index refund_notified_at on dirsync.refund (notified_at);

@@ -27,10 +27,10 @@ begin
     server := (select system_identifier from pg_control_system()) || ' '
               || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8);
   exception when others then
-    -- A hosted server may refuse to tell.
-    server := '';
+    -- A hosted server may refuse to tell, and a right may be taken away: then it counts as the one that was known.
+    server := (select substring(d.incarnation from '^\S+ \S+') from dirsync.deployment d);
   end;
-  return concat_ws(' ', server, (select oid from pg_database where datname = current_database()),
+  return concat_ws(' ', coalesce(server, ''), (select oid from pg_database where datname = current_database()),
                    'dirsync.deployment'::regclass::oid);
 end $$;
 comment on function dirsync.incarnation is
@@ -59,25 +59,29 @@ comment on function dirsync.doubt_memory is
   'For a database that may be older than what was sent: no employee is in sync until the platform was asked about them. '
   'Starts the full run that asks.';
 
+create function dirsync.was_restored() returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  -- Where it was written on a server that did not tell, the rest is compared.
+  select exists (select from dirsync.deployment d where dirsync.incarnation() not like '%' || d.incarnation)
+$$;
+comment on function dirsync.was_restored is
+  'Whether the database is not the one that wrote it, and no process has noticed yet.';
+
 create function dirsync.notice_restore() returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  known text;
-  now_is text := dirsync.incarnation();
+  restored boolean;
 begin
-  if not exists (select from dirsync.deployment d where d.incarnation is distinct from now_is) then
+  if not exists (select from dirsync.deployment d where d.incarnation is distinct from dirsync.incarnation()) then
     return false;
   end if;
-  select d.incarnation into known from dirsync.deployment d for update;
-  if known is not distinct from now_is then
-    return false;
+  perform from dirsync.deployment d for update;
+  restored := dirsync.was_restored();
+  update dirsync.deployment set incarnation = dirsync.incarnation();
+  if restored then
+    perform dirsync.doubt_memory();
   end if;
-  update dirsync.deployment set incarnation = now_is;
-  if known is null then
-    return false;
-  end if;
-  perform dirsync.doubt_memory();
-  return true;
+  return restored;
 end $$;
 comment on function dirsync.notice_restore is
   'Doubts the memory once where the database is not the one that wrote it. Every process calls it at its start and every few '

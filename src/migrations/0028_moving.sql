@@ -5,3 +5,6 @@ comment on column dirsync.employee.moving_to is
   'Department that an update was about to send, until the platform has shown where the employee is. It counts as one with '
   'the employee in it, and is not deleted.';
 create index employee_moving on dirsync.employee (enterprise_code, moving_to) where moving_to is not null;
+-- Nor is any department empty for certain while the platform has not told where someone is, in HR or not.
+create index employee_unlocated on dirsync.employee (enterprise_code)
+  where platform_state = 'unknown' and queried_at is null;

@@ -1,10 +1,11 @@
--- An employee whom the platform confirmed once more, with nothing new, is not written: the attempt tells.
+-- An employee whom the platform confirmed once more, with nothing new, is not written for 15 days: the attempt tells.
 
 comment on column dirsync.employee.acknowledged_at is
-  'When the platform last confirmed anything of which this row had to be written. Later confirmations of the same are '
-  'attempts: see dirsync.confirmed_at.';
+  'When the platform last confirmed anything of which this row had to be written. Later confirmations of the same, for 15 '
+  'days, are attempts: see dirsync.confirmed_at.';
 comment on column dirsync.employee.queried_at is
-  'When the platform was last asked about the employee and this row had to be written for the answer; see acknowledged_at.';
+  'When the platform last answered about the employee, or refused to, or it was seen that it cannot be asked, and this row had '
+  'to be written for it; see acknowledged_at.';
 
 create function dirsync.confirmed_at(employee dirsync.employee) returns timestamptz
 language sql stable as $$
@@ -17,10 +18,12 @@ language sql stable as $$
      order by a.id desc limit 1)) end
 $$;
 comment on function dirsync.confirmed_at is
-  'When the platform last confirmed anything of this employee: select userid, dirsync.confirmed_at(e) from dirsync.employee e.';
+  'When the platform last confirmed anything of this employee: select userid, dirsync.confirmed_at(e) from dirsync.employee e. '
+  'Where that was more than 30 days ago, the time may be up to 15 days too early.';
 
 -- When HR's files were last delivered --------------------------------------------------------------
 
+-- The latest delivery of each HR source of files, for the alert files_overdue.
 create table dirsync.hr_delivery (
   -- Name of the source; empty where there is only one HR system.
   source  text primary key,
@@ -28,10 +31,11 @@ create table dirsync.hr_delivery (
   since   timestamptz not null default now(), -- When a run first read it.
   read_at timestamptz not null default now()  -- When one last did.
 );
-comment on table dirsync.hr_delivery is 'The latest delivery of each HR source of files, for the alert files_overdue.';
-comment on column dirsync.hr_delivery.source is 'Name of the source; empty where there is only one HR system.';
-comment on column dirsync.hr_delivery.stamp is 'Identifies its latest complete delivery.';
-comment on column dirsync.hr_delivery.since is 'When a run first read it.';
-comment on column dirsync.hr_delivery.read_at is 'When one last did.';
+
+-- When an alert grew beyond what was acknowledged ---------------------------------------------------
+
+alter table dirsync.alert add column grew_at timestamptz;
+comment on column dirsync.alert.grew_at is
+  'When there was last more of it than someone had acknowledged, so that channels are told again; null: never.';
 
 revoke execute on all functions in schema dirsync from public;

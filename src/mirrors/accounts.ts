@@ -1,7 +1,7 @@
 import type { ClientBase } from '../lib/database.ts'
 import { storableRows } from '../lib/storable.ts'
 import type { LimitAccount } from '../platform/operations/account.ts'
-import { enterpriseParams } from '../sync/counted-platform.ts'
+import { enterpriseParams } from '../platform/request.ts'
 import type { MirrorTask } from './mirror.ts'
 import type { CountedCalls, MirrorReader, Reading, ReadingPlan } from './mirror-reader.ts'
 

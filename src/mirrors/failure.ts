@@ -1,11 +1,19 @@
 import { DatabaseError } from 'pg'
 import { transaction } from '../lib/database.ts'
 import type { FailureCategory } from '../platform/codes.ts'
-import { MAX_ATTEMPTS, retryDelay } from '../sync/backoff.ts'
-import { mirrorCases, recordFailure } from '../sync/cases.ts'
-import { halt } from '../sync/halts.ts'
-import { type Mirror, mirrorOperation } from '../sync/mirror-kind.ts'
-import { type Again, failure, finished, type JobResult, refusalOf, resultOfRefusal } from '../sync/outcome.ts'
+import { mirrorCases, recordFailure } from '../sync/cases/cases.ts'
+import { MAX_ATTEMPTS, retryDelay } from '../sync/outbox/backoff.ts'
+import { halt } from '../sync/outbox/halts.ts'
+import {
+  type Again,
+  failure,
+  finished,
+  type JobResult,
+  refusalOf,
+  resultOfRefusal,
+} from '../sync/outbox/outcome.ts'
+import { type Mirror, mirrorOperation } from '../sync/runs/mirror-kind.ts'
+import { isUnfit } from '../sync/settle/settlement.ts'
 import { message, type Said } from '../texts/message.ts'
 import {
   dropMirrorTasks,
@@ -42,32 +50,38 @@ export async function settleFailure(
   const cases = (await mirrorCases(pool, operation)).filter(
     open => open.enterpriseCode === enterpriseCode && open.field === field,
   )
-  const { result, again, dropped, lesson } =
+  const record = ({ result, again, dropped, lesson }: Decision) =>
+    transaction(pool, async db => {
+      const { outcome, platformCode, traceId, error } = result
+      const calls = execution.calls + (again === null ? task.calls : 0)
+      if (!(await keepMirrorRun(db, runId))) return
+      logger.warn({ runId, mirror, outcome, platformCode, error }, 'a mirror could not read a task')
+      await noteMirrorAttempt(db, operation, task, {
+        startedAt,
+        durationMs,
+        outcome,
+        calls: calls > 0 ? { [execution.operation]: calls } : {},
+        platformCode,
+        traceId,
+        error,
+      })
+      if (again !== null) return postponeMirrorTask(db, task, again)
+      const ofPart = { enterpriseCode, part }
+      const alone = field === part ? ofPart : { position }
+      const all = dropped === 'run' ? {} : ofPart
+      // Before the cases: a cancel locks the run first, too.
+      await dropMirrorTasks(db, runId, isAlone ? alone : all, lesson)
+      const key = { operation, enterpriseCode, entityKey: mirror }
+      for (const failed of failuresOf(result)) await recordFailure(db, { key, runId, startedAt }, failed)
+    })
+  const decision =
     thrown instanceof DatabaseError
       ? unfit(thrown, field, cases)
       : await decide(deps, mirror, { ...task, part: field }, thrown, cases)
-  const { outcome, platformCode, traceId, error } = result
-  const calls = execution.calls + (again === null ? task.calls : 0)
-  await transaction(pool, async db => {
-    if (!(await keepMirrorRun(db, runId))) return
-    logger.warn({ runId, mirror, outcome, platformCode, error }, 'a mirror could not read a task')
-    await noteMirrorAttempt(db, operation, task, {
-      startedAt,
-      durationMs,
-      outcome,
-      calls: calls > 0 ? { [execution.operation]: calls } : {},
-      platformCode,
-      traceId,
-      error,
-    })
-    if (again !== null) return postponeMirrorTask(db, task, again)
-    const ofPart = { enterpriseCode, part }
-    const alone = field === part ? ofPart : { position }
-    const all = dropped === 'run' ? {} : ofPart
-    // Before the cases: a cancel locks the run first, too.
-    await dropMirrorTasks(db, runId, isAlone ? alone : all, lesson)
-    const key = { operation, enterpriseCode, entityKey: mirror }
-    for (const failed of failuresOf(result)) await recordFailure(db, { key, runId, startedAt }, failed)
+  await record(decision).catch(error => {
+    if (!isUnfit(error)) throw error
+    // Otherwise the same call would be made again and again.
+    return record({ ...unfit(error, field, cases), dropped: decision.dropped })
   })
 }
 

@@ -123,7 +123,9 @@ export function nextPage<Row>(
 ): { next: PageCursor | null; short: ShortList | null } {
   const { answer, found, missing = 0 } = read
   const { page, pass, most, passRows } = cursor
-  const total = answer.total_count
+  // An empty page says nothing of how many there are, if an earlier one did.
+  const total =
+    most > 0 && answer.data_list.length === 0 ? Math.max(most, answer.total_count ?? 0) : answer.total_count
   if (!endsPass(cursor, read))
     return {
       next: {

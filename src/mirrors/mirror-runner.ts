@@ -3,18 +3,18 @@ import { repeatOnDeadlock, transaction } from '../lib/database.ts'
 import { Loop, Loops } from '../lib/loop.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
 import { annotate, traced } from '../lib/tracing.ts'
-import { endObsoleteMirrorCases, mirrorCases, resolveCases } from '../sync/cases.ts'
-import { enterpriseCodes } from '../sync/employee.ts'
-import { forbidding, HALTS_OF_OTHERS, type Halt, liftHalts } from '../sync/halts.ts'
+import { endObsoleteMirrorCases, mirrorCases, resolveCases } from '../sync/cases/cases.ts'
+import { enterpriseCodes } from '../sync/outbox/employee.ts'
+import { forbidding, HALTS_OF_OTHERS, type Halt, liftHalts } from '../sync/outbox/halts.ts'
 import {
   enterprisesToAsk,
   MIRRORS,
   type Mirror,
   type MirrorOperation,
   mirrorOperation,
-} from '../sync/mirror-kind.ts'
-import { runSpan, traceRun } from '../sync/run-trace.ts'
-import { isUnfit } from '../sync/settlement.ts'
+} from '../sync/runs/mirror-kind.ts'
+import { runSpan, traceRun } from '../sync/runs/run-trace.ts'
+import { isUnfit } from '../sync/settle/settlement.ts'
 import { message } from '../texts/message.ts'
 import { AccountReader } from './accounts.ts'
 import { settleFailure } from './failure.ts'
@@ -257,7 +257,7 @@ class MirrorWork {
         durationMs: 0,
         outcome: 'halted',
         calls: {},
-        platformCode: halt.platformCode,
+        platformCode: halt.platform_code,
         error: halt.message,
       })
       const { message: meaning, remedy } = halt

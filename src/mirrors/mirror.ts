@@ -1,7 +1,7 @@
-import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
-import { LONGEST_DELAY_MS } from '../sync/backoff.ts'
-import { endLostRetries } from '../sync/cases.ts'
-import type { Mirror, MirrorOperation } from '../sync/mirror-kind.ts'
+import { type ClientBase, LOOK_MS, onlyRow, type Pool } from '../lib/database.ts'
+import { endLostRetries } from '../sync/cases/cases.ts'
+import { LONGEST_DELAY_MS } from '../sync/outbox/backoff.ts'
+import type { Mirror, MirrorOperation } from '../sync/runs/mirror-kind.ts'
 import { type Message, message, type Said, toStore } from '../texts/message.ts'
 
 /**
@@ -53,11 +53,12 @@ export interface MirrorTask extends PlannedTask, PageCursor {
 
 /** Whether a mirror has a run waiting or in progress, perhaps without a process working on it. */
 export async function isWanted(db: Pool, mirror: Mirror): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `select from dirsync.sync_run
+  const { rowCount } = await db.query({
+    text: `select from dirsync.sync_run
      where finished_at is null and kind = $1 and state in ('requested', 'running') limit 1`,
-    [mirror],
-  )
+    values: [mirror],
+    query_timeout: LOOK_MS,
+  })
   return rowCount === 1
 }
 

@@ -3,7 +3,7 @@ import { platformDay } from '../lib/text.ts'
 import { RowsSeen } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
-import { enterpriseParams } from '../sync/counted-platform.ts'
+import { enterpriseParams } from '../platform/request.ts'
 import type { MirrorRun, MirrorTask, PlannedTask } from './mirror.ts'
 import {
   type CountedCalls,

@@ -2,8 +2,8 @@ import type { ClientBase, Pool } from '../lib/database.ts'
 import { storableRows } from '../lib/storable.ts'
 import type { ShortList } from '../platform/client.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
-import { endCases } from '../sync/cases.ts'
-import { FULL_READING } from '../sync/earlier-runs.ts'
+import { endCases } from '../sync/cases/cases.ts'
+import { FULL_READING } from '../sync/runs/earlier-runs.ts'
 import { message, toStore } from '../texts/message.ts'
 
 /** The table of payment orders, and the days whose list was read. */

@@ -2,7 +2,7 @@ import type { ClientBase } from '../lib/database.ts'
 import { storableRows } from '../lib/storable.ts'
 import { keyOfTaxpayer, RowsSeen, type ShortList } from '../platform/client.ts'
 import type { Taxpayer } from '../platform/operations/account.ts'
-import { enterpriseParams } from '../sync/counted-platform.ts'
+import { enterpriseParams } from '../platform/request.ts'
 import { message } from '../texts/message.ts'
 import type { MirrorTask, PageCursor } from './mirror.ts'
 import {
@@ -34,6 +34,8 @@ export class TaxpayerReader implements MirrorReader {
     await db.query(
       `update dirsync.taxpayer set gone_at = now(), changed_at = now()
        where gone_at is null
+         -- A worker without the setting knows nothing of those of others.
+         and cardinality($2::text[]) > 0
          and not (enterprise_code = any ($1)
                   and lower(identifier) = any (select lower(asked) from unnest($2::text[]) as i (asked)))`,
       [enterpriseCodes, this.#identifiers],

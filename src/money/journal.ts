@@ -1,9 +1,9 @@
 import { type Lock, tryLockTransaction } from '../lib/advisory-lock.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
-import { onlyRow, placeholders, transaction } from '../lib/database.ts'
+import { LOOK_MS, onlyRow, placeholders, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
-import { type Asker, actAs, noteCommand } from '../sync/commands.ts'
+import { type Asker, actAs, noteCommand } from '../sync/runs/commands.ts'
 import { CodedError, message, type Said, toStore } from '../texts/message.ts'
 
 /**
@@ -25,6 +25,8 @@ export interface Entry {
   requested_by: string
   sent_at: Date
   settled_at: Date | null
+  /** When the platform said that it was carried out, although it was called rejected. */
+  contradicted_at: Date | null
   platform_code: number | null
   trace_id: string | null
   message: Said | null
@@ -188,7 +190,9 @@ export class Journal<Row extends Entry> {
     const rejected = answer.state === 'rejected' ? answer : null
     await db.query(
       `update ${this.#table}
-       set state = case when state = 'notified' then state else $2 end, ${receipt} = coalesce($3, ${receipt}),
+       set state = case when state = 'notified' then state else $2 end,
+           contradicted_at = case when state = 'rejected' and $2 = 'accepted' then now() else contradicted_at end,
+           ${receipt} = coalesce(nullif($3, ''), ${receipt}),
            platform_code = $4, message = $5, trace_id = $6,
            settled_at = case when state in ('notified', $2) then settled_at else now() end,
            -- A person who has said otherwise has not decided it.
@@ -209,7 +213,10 @@ export class Journal<Row extends Entry> {
   /** Marks rows whose sender died before it stored the answer as unknown. Returns their numbers. */
   async adopt(pool: Pool): Promise<string[]> {
     const { number: numberColumn, lockOf } = this.#kind
-    const { rows } = await pool.query<Row>(`select * from ${this.#table} where state = 'requested'`)
+    const { rows } = await pool.query<Row>({
+      text: `select * from ${this.#table} where state = 'requested'`,
+      query_timeout: LOOK_MS,
+    })
     const adopted: string[] = []
     for (const row of rows) {
       const number = String(row[numberColumn])
@@ -285,7 +292,7 @@ export interface SendDeps {
  * - `ORDER_BUSY`: another refund of the order is open
  * - `ORDER_CHANGED`: the order was refunded since a person agreed to the refund
  * - `ACCOUNT_BUSY`: another top-up of the account is open
- * - `ACCOUNT_CHANGED`: another top-up of the account was sent since a person agreed to the top-up
+ * - `ACCOUNT_CHANGED`: another top-up of the account was accepted since a person agreed to the top-up
  * - `NOT_FOUND`: there is no such number
  * - `NOT_UNKNOWN`: nothing is left for a person to decide
  */

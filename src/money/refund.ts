@@ -3,7 +3,7 @@ import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow } from '../lib/database.ts'
 import type { RefundNotification } from '../platform/notification.ts'
 import { cents, type RefundVerdict } from '../platform/refund-settlement.ts'
-import { HALTS_OF_OTHERS, PROBE_IS_DUE } from '../sync/halts.ts'
+import { HALTS_OF_OTHERS, isInForceFor, PROBE_IS_DUE } from '../sync/outbox/halts.ts'
 import { type Said, toStore } from '../texts/message.ts'
 import { type Answer, type Entry, IS_OPEN, Journal, type OpenEntries } from './journal.ts'
 
@@ -12,7 +12,7 @@ export interface Refund extends Entry {
   outer_refund_no: string
   outer_trade_no: string
   refund_amount: string
-  /** What the order record showed as refunded before this refund; null where it did not say. */
+  /** What the order record showed as refunded before this refund; null where that could not tell them apart later. */
   refunded_before: string | null
   notified_at: Date | null
   trade_no: string | null
@@ -136,6 +136,20 @@ export async function refundedAtLeast(db: Pool, outerTradeNo: string): Promise<s
   return onlyRow(rows).amount
 }
 
+/**
+ * Whether a refund of an order may yet be carried out although it is called rejected: a person said so, or nothing was to be seen
+ * of it, but the platform has not refused it.
+ */
+export async function mayStillCome(db: Pool, outerTradeNo: string): Promise<boolean> {
+  const { rows } = await db.query<{ may: boolean }>(
+    `select exists (select from dirsync.refund
+                    where outer_trade_no = $1 and state = 'rejected'
+                      and (resolved_by is not null or platform_code is null)) as may`,
+    [outerTradeNo],
+  )
+  return onlyRow(rows).may
+}
+
 /** The payment orders behind an order: from the mirror, else from earlier refunds of the order. */
 export async function tradeNumbersOf(
   db: Pool,
@@ -199,7 +213,7 @@ export async function claimUnknown(db: Pool, outerRefundNo: string | null): Prom
          and (outer_refund_no = $1
               or $1::text is null and ${CHECK_IS_DUE}
                  and not exists (select from dirsync.halt h
-                                 where h.scope in ('*', r.enterprise_code) and h.category <> all ($2)
+                                 where ${isInForceFor('r.enterprise_code')} and h.category <> all ($2)
                                    and not (${PROBE_IS_DUE})))
        order by next_settle_at limit 1
        for update skip locked
@@ -296,7 +310,8 @@ export async function recordNotification(
      )
      update dirsync.refund
      set state = 'notified', notified_at = now(), settled_at = coalesce(settled_at, now()),
-         next_settle_at = null, trade_no = $2
+         next_settle_at = null, trade_no = $2,
+         contradicted_at = case when state = 'rejected' then now() else contradicted_at end
      where outer_refund_no = $1 and state <> 'notified'`,
     [outer_refund_no, trade_no],
   )

@@ -18,7 +18,7 @@ import { checkedParameters } from '../platform/request.ts'
 import { inWords, type Message, message, type Said } from '../texts/message.ts'
 import type { SendDeps } from './journal.ts'
 import { type Answer, type Entry, isOpen, type Journal, JournalError } from './journal.ts'
-import { openRefundOf, orderLock, refundJournal, writeRefund } from './refund.ts'
+import { mayStillCome, openRefundOf, orderLock, refundJournal, writeRefund } from './refund.ts'
 import { type RefundedSoFar, readRefundedSoFar, refundedBefore } from './settle.ts'
 import { beginTopUp, type NewTopUp, otherTopUp, topUpJournal, topUpLock, writeTopUp } from './top-up.ts'
 
@@ -72,7 +72,9 @@ export async function sendRefund(
     // Another person may have agreed to the same refund at the same time.
     if (options.agreed && !isSame(soFar, options.agreed))
       throw new JournalError('ORDER_CHANGED', message('said.order_changed', { trade: refund.outer_trade_no }))
-    const row = { ...refund, refunded_before: refundedBefore(soFar) }
+    // What the order record shows later could be the one that came after all.
+    const isClear = !(await mayStillCome(pool, refund.outer_trade_no))
+    const row = { ...refund, refunded_before: isClear ? refundedBefore(soFar) : null }
     return sendOnce(deps, options, {
       journal: refundJournal,
       number: refund.outer_refund_no,
@@ -127,8 +129,8 @@ async function refusalOfRefund(
  * a person resolves it, since the platform offers no query for it.
  * @param options.althoughOpen numbers of open applications for the same account that may stay open beside this one
  * @param options.agreedAt when a person agreed to it, by the database's clock
- * @throws JournalError when the number was used before, an open application of the account is not named, or another one was sent
- * since a person agreed: nothing was sent
+ * @throws JournalError when the number was used before, an open application of the account is not named, or another one was
+ * accepted since a person agreed: nothing was sent
  * @throws PlatformError when nothing was sent; the number stays free
  */
 export async function sendTopUp(
@@ -138,13 +140,7 @@ export async function sendTopUp(
 ): Promise<SendOutcome> {
   checkedParameters(topUpApply, application)
   const { pool, client } = deps
-  const topUp = {
-    external_code: trimText(application.external_code),
-    account_openid: trimText(application.account_openid),
-    enterprise_code: trimText(application.enterprise_code ?? ''),
-    amount: trimText(application.amount),
-    although_open: options.althoughOpen.map(trimText),
-  }
+  const topUp = topUpOf(application, options.althoughOpen)
   const agreedAt = options.agreedAt ?? null
   const outcome = await whileLocked(pool, topUpLock(topUp.external_code), db =>
     sendOnce(deps, options, {
@@ -161,12 +157,31 @@ export async function sendTopUp(
     }),
   )
   if (outcome) return outcome
-  throw await refusalOfTopUp(pool, topUp, agreedAt)
+  const { external_code: number, account_openid: account } = topUp
+  throw (
+    (await refusalOfTopUp(pool, topUp, agreedAt)) ??
+    new JournalError('ALREADY_SENT', message('said.topup_busy', { number, account }))
+  )
 }
 
-/** Why a top-up may not be sent. */
-async function refusalOfTopUp(pool: Pool, topUp: NewTopUp, agreedAt: Date | null): Promise<JournalError> {
-  const { external_code, account_openid } = topUp
+/** What the journal holds of an application. */
+export function topUpOf(application: TopUpApplication, althoughOpen: readonly string[]): NewTopUp {
+  return {
+    external_code: trimText(application.external_code),
+    account_openid: trimText(application.account_openid),
+    enterprise_code: trimText(application.enterprise_code ?? ''),
+    amount: trimText(application.amount),
+    although_open: althoughOpen.map(trimText),
+  }
+}
+
+/** Why a top-up must not be sent; null when it may be. */
+export async function refusalOfTopUp(
+  pool: Pool,
+  topUp: NewTopUp,
+  agreedAt: Date | null,
+): Promise<JournalError | null> {
+  const { external_code } = topUp
   const sent = await topUpJournal.read(pool, external_code)
   if (sent)
     return new JournalError(
@@ -179,16 +194,11 @@ async function refusalOfTopUp(pool: Pool, topUp: NewTopUp, agreedAt: Date | null
       }),
     )
   const other = await otherTopUp(pool, topUp, agreedAt)
-  if (other) {
-    const { external_code: number, amount, state } = other
-    return isOpen(other)
-      ? new JournalError('ACCOUNT_BUSY', message('said.account_busy', { number, amount, money_state: state }))
-      : new JournalError('ACCOUNT_CHANGED', message('said.account_changed', { number, amount }))
-  }
-  return new JournalError(
-    'ALREADY_SENT',
-    message('said.topup_busy', { number: external_code, account: account_openid }),
-  )
+  if (other === null) return null
+  const { external_code: number, amount, state } = other
+  return isOpen(other)
+    ? new JournalError('ACCOUNT_BUSY', message('said.account_busy', { number, amount, money_state: state }))
+    : new JournalError('ACCOUNT_CHANGED', message('said.account_changed', { number, amount }))
 }
 
 /** A transfer of money, and how to write it down and send it. */

@@ -3,6 +3,7 @@ import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import type { OrderRecord, PaymentOrderDetail } from '../platform/operations/payment-order.ts'
 import {
+  areAllOf,
   cents,
   refundedAmount,
   type Settled,
@@ -10,12 +11,11 @@ import {
   settleByPaymentOrders,
   wouldShow,
 } from '../platform/refund-settlement.ts'
+import { enterpriseParams } from '../platform/request.ts'
 import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
-import { enterpriseParams } from '../sync/counted-platform.ts'
-import { forbidding, HALTS_OF_OTHERS, liftHalts } from '../sync/halts.ts'
+import { forbidding, HALTS_OF_OTHERS, liftHalts } from '../sync/outbox/halts.ts'
 import { type Message, message, messagesIn } from '../texts/message.ts'
-import type { SendDeps } from './journal.ts'
-import { JournalError } from './journal.ts'
+import { JournalError, type SendDeps } from './journal.ts'
 import {
   type ClaimedRefund,
   claimUnknown,
@@ -144,15 +144,16 @@ async function ask(
   refundedBefore: string,
   options: CallOptions,
 ): Promise<Finding | null> {
-  const { refund_amount: refundAmount, outer_trade_no, age_ms, sent_at } = refund
+  const { refund_amount: refundAmount, platform_code: platformCode, outer_trade_no, age_ms, sent_at } = refund
   const now = new Date()
   // By the database's clock or by ours, whichever makes it younger: a clock that has jumped ahead decides nothing.
   const sentAt = new Date(Math.max(now.getTime() - age_ms, sent_at.getTime()))
   const age = { sentAt, now, notCarriedOutAfterMs: deps.notCarriedOutAfterMs }
   let unread = message('said.order_record_unread')
   try {
-    const refundedNow = await readRefunded(deps, refund, options)
-    const facts = { ...age, refundAmount, refundedBefore, refundedNow }
+    const record = await readOrderRecord(deps.client, refund, options)
+    const refundedNow = record && refundedAmount(record)
+    const facts = { ...age, refundAmount, refundedBefore, refundedNow, platformCode }
     const before = { before: refundedBefore, amount: refundAmount }
     const shown =
       refundedNow === null
@@ -162,10 +163,11 @@ async function ask(
     if (settled) return { ...settled, shown, toDo: LEFT_TO_PERSON, isAnswered: true }
     unread = message('said.payment_order_unread', { shown })
     const paymentOrders = await readPaymentOrders(deps, outer_trade_no, options)
+    const paid = record?.pay_amount ?? null
     return {
-      ...settleByPaymentOrders(paymentOrders, refundedBefore),
+      ...settleByPaymentOrders(paymentOrders, { refundedBefore, paid }),
       shown: message('said.shown', { shown: [shown, ...paymentOrders.map(ofOrder)] }),
-      toDo: paymentOrders.length === 0 ? message('said.no_payment_order') : LEFT_TO_PERSON,
+      toDo: areAllOf(paymentOrders, paid) ? LEFT_TO_PERSON : message('said.payment_orders_missing'),
       isAnswered: true,
     }
   } catch (error) {
@@ -202,8 +204,9 @@ export async function readRefundedSoFar(
   order: OrderOfRefund,
   signal: AbortSignal | undefined,
 ): Promise<RefundedSoFar> {
-  const shown = await readRefunded(deps, order, signal ? { signal } : {})
-  return { shown, atLeast: await refundedAtLeast(deps.pool, order.outer_trade_no) }
+  const record = await readOrderRecord(deps.client, order, signal ? { signal } : {})
+  const atLeast = await refundedAtLeast(deps.pool, order.outer_trade_no)
+  return { shown: record && refundedAmount(record), atLeast }
 }
 
 /**
@@ -213,16 +216,6 @@ export async function readRefundedSoFar(
 export function refundedBefore({ shown, atLeast }: RefundedSoFar): string | null {
   const [before, least] = [cents(shown), cents(atLeast)]
   return before !== null && least !== null && before >= least ? shown : null
-}
-
-/** What the order record shows as refunded of an order; null when it does not say. @throws PlatformError */
-async function readRefunded(
-  { client }: SendDeps,
-  order: OrderOfRefund,
-  options: CallOptions,
-): Promise<string | null> {
-  const record = await readOrderRecord(client, order, options)
-  return record && refundedAmount(record)
 }
 
 /**

@@ -60,7 +60,7 @@ export async function beginTopUp(
   }
 }
 
-/** The oldest application of the account that is open, and not named by the sender of this one, or was sent since they agreed. */
+/** The oldest application of the account that is open, or accepted since a person agreed to this one, and not named by its sender. */
 export async function otherTopUp(
   db: ClientBase | Pool,
   topUp: NewTopUp,
@@ -69,7 +69,7 @@ export async function otherTopUp(
   const { rows } = await db.query<TopUp>(
     `select * from dirsync.topup
      where account_openid = $1 and external_code <> all ($2)
-       and (${IS_OPEN} or state <> 'rejected' and sent_at > $3)
+       and (${IS_OPEN} or state = 'accepted' and settled_at > $3)
      order by sent_at limit 1`,
     [topUp.account_openid, [topUp.external_code, ...topUp.although_open], agreedAt],
   )

@@ -5,7 +5,7 @@ import type { z } from 'zod'
 import { CallsPausedError, type Pacer } from '../pacing/pacer.ts'
 import { SlotPacer } from '../pacing/slot-pacer.ts'
 import { MemorySlots } from '../pacing/slots.ts'
-import { PlatformError } from './errors.ts'
+import { abortedError, PlatformError } from './errors.ts'
 import {
   ExchangeError,
   type ExchangeLimits,
@@ -197,11 +197,6 @@ interface Exchange {
   waitedMs: number
   /** Set as soon as one came. */
   answer?: HttpAnswer
-}
-
-/** A call aborted before anything was sent. */
-export function abortedError(operation: string, cause: unknown): PlatformError {
-  return new PlatformError({ kind: 'aborted', operation, outcomeKnown: true }, cause)
 }
 
 /** `Date` headers have whole seconds: the true time lies up to this much later. */

@@ -67,8 +67,11 @@ export interface UnsettledRefund {
   refundAmount: string
   refundedBefore: string | null
   sentAt: Date
+  /** That of the `OutcomeUnknownError`. With a code, "not carried out" is never inferred: it may say that the number was used. */
+  platformCode?: number | undefined
   /**
-   * Number of the payment order: "not carried out" needs it, since the refund must not show there either, nor be in progress.
+   * Number of the payment order: "not carried out" needs it, since the refund must not show there either, nor be in progress. Of an
+   * order that was paid with several assets, and has several, "not carried out" cannot be told.
    */
   tradeNo?: string
   /** Enterprise of the refund; absent for a single enterprise. */
@@ -178,8 +181,7 @@ export class PlatformClient {
     /**
      * Finds out whether a refund with an unknown outcome was carried out, by the order record and, given its number, the
      * payment order.
-     * @param refund `refundedBefore`: the record's `refund_amount` before it was sent, null if unknown; amounts are decimal
-     * texts
+     * @param refund `refundedBefore`: {@link refundedAmount} of the record before it was sent; amounts are decimal texts
      */
     settle: async (refund: UnsettledRefund, options?: CallOptions): Promise<RefundVerdict> => {
       const { tradeNo, enterpriseCode, notCarriedOutAfterMs = NOT_CARRIED_OUT_AFTER_MS } = refund
@@ -189,9 +191,10 @@ export class PlatformClient {
       const facts = { ...refund, refundedNow, notCarriedOutAfterMs, now: new Date(this.#clock()) }
       const settled = settleByOrderRecord(facts)
       if (settled) return settled.verdict
-      if (tradeNo === undefined) return 'unknown'
+      if (tradeNo === undefined || typeof record === 'string') return 'unknown'
       const paymentOrder = await this.paymentOrders.get({ trade_no: tradeNo, ...enterprise }, options)
-      return settleByPaymentOrders([paymentOrder], refund.refundedBefore).verdict
+      const { refundedBefore } = refund
+      return settleByPaymentOrders([paymentOrder], { refundedBefore, paid: record.pay_amount }).verdict
     },
   }
 
@@ -362,7 +365,8 @@ export async function* everyRow<Row>(options: {
         const page: ListPage<Row> = await next
         rowsOfPass += page.data_list.length
         if (index > 1 && page.total_count !== total) hasMoved = true
-        total = page.total_count
+        // An empty page says nothing of how many there are, if an earlier one did.
+        if (index === 1 || page.data_list.length > 0) total = page.total_count
         const isEnd = isLastPage(page, rowsOfPass, pageSize)
         const fresh = seen.add(index, page.data_list, isEnd)
         next = isEnd ? null : fetch(index + 1, signal)

@@ -109,6 +109,11 @@ export class PlatformError extends Error implements PlatformFailure {
   }
 }
 
+/** A call aborted before anything was sent. */
+export function abortedError(operation: string, cause: unknown): PlatformError {
+  return new PlatformError({ kind: 'aborted', operation, outcomeKnown: true }, cause)
+}
+
 /**
  * A call that is not idempotent (refund, top-up) was sent, and whether the platform carried it out is unknown: no answer came,
  * or none that says so. It is never repeated here. Find out its outcome before you send anything again.

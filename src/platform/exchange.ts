@@ -4,6 +4,7 @@ import type { Agent, Dispatcher } from 'undici'
 import type { z } from 'zod'
 import { maskText, maskTold } from '../directory/masking.ts'
 import { storableJson } from '../lib/storable.ts'
+import { shortened } from '../lib/text.ts'
 import { isKnownWithoutEffect } from './codes.ts'
 import { PlatformError, type PlatformFailure } from './errors.ts'
 import { parseExactly, parseUnrounded } from './fields.ts'
@@ -178,7 +179,7 @@ export function readAnswer<Response extends z.ZodType>(
   if (answer.status !== 200) throw new PlatformError(httpFailure(operation, answer, now))
   const envelope = parseObject(storableJson(answer.body), operation.decimals ? parseExactly : parseUnrounded)
   const code = envelope?.code
-  const isBare = operation.bareAnswer && envelope?.data === undefined
+  const isBare = operation.bareAnswer && envelope !== null && envelope.data === undefined
   if (code === 0 || (isBare && code === undefined)) {
     const data = operation.response.safeParse(isBare ? envelope : envelope?.data)
     if (data.success) return data.data
@@ -222,9 +223,13 @@ function factsOf(operation: string, answer: HttpAnswer) {
   return { operation, httpStatus: answer.status, traceId: traceIdOf(answer) }
 }
 
+/** Longer ids are cut: one is kept with every failure, and an index of cases takes no text of any length. */
+const LONGEST_TRACE_ID = 200
+
 /** The platform's id of the answered call. */
 export function traceIdOf({ headers }: HttpAnswer): string | undefined {
-  return headers['x-trace-id']
+  const id = headers['x-trace-id']?.replaceAll(/\p{Cc}/gu, '')
+  return id === undefined ? undefined : shortened(id, LONGEST_TRACE_ID)
 }
 
 function parseObject(

@@ -18,11 +18,10 @@ export function text(limit: number, least = 1, rule?: string) {
     )
 }
 
-/** Whole number of at most `count` digits. */
-export function digits(count: number) {
-  const allowed = new RegExp(`^\\d{1,${count}}$`)
-  return z.string().refine(value => allowed.test(value), `must be a whole number of 1 to ${count} digits`)
-}
+/** Whole number of at most ten digits. */
+export const digits = z
+  .string()
+  .refine(value => /^\d{1,10}$/.test(value), 'must be a whole number of 1 to 10 digits')
 
 /** One of a few texts. */
 export function oneOfTexts<const T extends readonly string[]>(values: T, meaning: string) {
@@ -72,6 +71,17 @@ export function externalNumber(limit: number, least: number) {
   return text(limit, least, `must have ${least} to ${limit} characters and begin with the application id`)
 }
 
+/**
+ * `&` and `=`, with which one signed text of a notification could be read as different fields, and control characters, unassigned
+ * and private code points, which no number or amount contains.
+ */
+const UNFIT = /[&=]|\p{C}/u
+
+/** Whether a notification with this value can be accepted. */
+export function fitsNotification(value: string): boolean {
+  return !UNFIT.test(value)
+}
+
 /** `yyyy-MM-dd` of a day that exists. */
 export const date = z.string().refine(value => normaliseDate(value) === value, 'must be a date yyyy-MM-dd')
 
@@ -91,7 +101,6 @@ export const clearableBirthday = z
 export const enterpriseCode = text(20)
 export const userid = text(100)
 export const mobile = text(20, 6)
-export const mobileArea = digits(10)
 export const email = text(100)
 export const thirdType = oneOfTexts(['1', '2', '3', '4', '5'], 'a third type from 1 to 5')
 

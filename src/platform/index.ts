@@ -50,7 +50,7 @@ export type {
   PaymentOrderQuery,
 } from './operations/payment-order.ts'
 export type { TokenAnswer } from './operations/token.ts'
-export type { RefundVerdict } from './refund-settlement.ts'
+export { type RefundVerdict, refundedAmount } from './refund-settlement.ts'
 export { type SignAlgorithm, sign } from './request.ts'
 export * from './states.ts'
 export type { CreatedToken, PlatformToken, TokenStore } from './token.ts'

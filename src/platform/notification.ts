@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
+import { fitsNotification } from './fields.ts'
 import { type SignAlgorithm, sign } from './request.ts'
 
 /** More than a form with the longest permitted values needs, every byte percent-encoded. */
@@ -12,10 +13,6 @@ const TIMESTAMP_TOLERANCE_MS = 5 * 60_000
 /** What form serializers emit: visible ASCII characters, everything else percent-encoded. */
 const FORM = /^[\x21-\x7e]+$/
 const NAME = /^[a-z][a-z0-9_]*$/i
-/** Within a value these two would let one signed text be read as different fields. */
-const SEPARATOR = /[&=]/
-/** Control characters, unassigned and private code points: no number or amount contains them. */
-const CONTROL = /\p{C}/u
 
 const fields = z.object({
   appid: z.string(),
@@ -79,7 +76,7 @@ function parseForm(text: string): Record<string, string> | null {
     const [name, value, ...more] = pair.split('=', 3).map(decode)
     if (!name || value === undefined || value === null || more.length > 0) return null
     if (!NAME.test(name) || names.has(name.toLowerCase())) return null
-    if (value !== value.trim() || SEPARATOR.test(value) || CONTROL.test(value)) return null
+    if (value !== value.trim() || !fitsNotification(value)) return null
     names.add(name.toLowerCase())
     // A field that the platform adds may be without a value. It is not signed then, and says nothing.
     if (value !== '') entries.push([name, value])

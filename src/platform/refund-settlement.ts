@@ -14,8 +14,9 @@ export const NOT_CARRIED_OUT_AFTER_MS = 24 * 3_600_000
 
 export type RefundVerdict = 'carried_out' | 'not_carried_out' | 'unknown'
 
-/** What the order record (section 2.8) says about refunds. */
+/** What the order record (section 2.8), or a payment order (section 2.6), says about what was paid and refunded. */
 export interface RefundedRecord {
+  pay_amount?: string | null | undefined
   refund_amount?: string | null | undefined
   status?: number | null | undefined
 }
@@ -47,10 +48,17 @@ const known = (verdict: RefundVerdict): Settled => ({ verdict, forPerson: false 
  * this very refund may explain it. Amounts are decimal strings.
  * @param refund.refundedBefore null: the record did not say
  * @param refund.refundedNow null: the record does not say
+ * @param refund.platformCode the error code, not a listed refusal, that it was answered with: its number may have been carried
+ * out before, so a record that stays the same does not say "not carried out"
  * @returns null when the record has shown nothing of it for long enough: then {@link settleByPaymentOrders} decides
  */
 export function settleByOrderRecord(
-  refund: RefundAge & { refundAmount: string; refundedBefore: string | null; refundedNow: string | null },
+  refund: RefundAge & {
+    refundAmount: string
+    refundedBefore: string | null
+    refundedNow: string | null
+    platformCode?: number | null | undefined
+  },
 ): Settled | null {
   const [amount, before, now] = [refund.refundAmount, refund.refundedBefore, refund.refundedNow].map(cents)
   if (amount == null || before == null) return unknown(true)
@@ -58,26 +66,40 @@ export function settleByOrderRecord(
   if (amount > 0n && now - before === amount) return known('carried_out')
   if (now !== before) return unknown(true)
   if (!wouldShow(refund)) return unknown(false)
-  return null
+  return refund.platformCode == null ? null : unknown(true)
 }
 
 /**
- * The outcome of a refund of which the order record shows nothing: not carried out if the payment orders behind the order show
- * exactly what was refunded before, and no refund in progress.
- * @param orders empty: none is known. The refund may then be pending for longer than any record is behind
+ * Whether these are all payment orders behind an order: one of several assets has one for each. In one that is not known, a refund
+ * may be pending for longer than any record is behind.
+ * @param paid for the order, as its record says; null where it does not
+ */
+export function areAllOf(orders: readonly RefundedRecord[], paid: string | null): boolean {
+  const sum = sumOf(orders.map(({ pay_amount = null }) => cents(pay_amount)))
+  return orders.length > 0 && sum !== null && sum === cents(paid)
+}
+
+/**
+ * The outcome of a refund of which the order record shows nothing: not carried out if all payment orders behind the order are
+ * known, and show exactly what was refunded before, and no refund in progress.
  */
 export function settleByPaymentOrders(
   orders: readonly RefundedRecord[],
-  refundedBefore: string | null,
+  { refundedBefore, paid }: { refundedBefore: string | null; paid: string | null },
 ): Settled {
-  if (orders.length === 0) return unknown(true)
+  if (!areAllOf(orders, paid)) return unknown(true)
   const amounts = orders.map(({ status, refund_amount = null }) => {
     const isCompleted = status === PAYMENT_ORDER_STATUS.COMPLETED.value
     if (!isCompleted && status !== PAYMENT_ORDER_STATUS.REFUNDED.value) return null
     return cents(refund_amount ?? (isCompleted ? '0' : null))
   })
-  const shown = amounts.reduce((sum, amount) => (sum === null || amount === null ? null : sum + amount), 0n)
+  const shown = sumOf(amounts)
   return shown !== null && shown === cents(refundedBefore) ? known('not_carried_out') : unknown(true)
+}
+
+/** Null when one of them is not known. */
+function sumOf(amounts: (bigint | null)[]): bigint | null {
+  return amounts.reduce((sum, amount) => (sum === null || amount === null ? null : sum + amount), 0n)
 }
 
 /** How much of an order is refunded; null when the record is a bare trade number or does not say. */

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { EmployeeKey } from '../directory/employee.ts'
 import { trimText } from '../lib/text.ts'
 import { type ParameterProblem, PlatformError } from './errors.ts'
 import type { HttpRequest } from './exchange.ts'
@@ -206,4 +207,17 @@ export function signatureInput(
 /** Hashes the UTF-8 bytes of a signature's text. */
 function digest(input: string, algorithm: SignAlgorithm): string {
   return hash(algorithm, input, 'hex')
+}
+
+/** Parameters that name an employee on the platform. */
+export function employeeParams({ enterpriseCode, userid }: EmployeeKey): {
+  userid: string
+  enterprise_code?: string
+} {
+  return { userid, ...enterpriseParams(enterpriseCode) }
+}
+
+/** A single enterprise has no code; calls without one are for it. */
+export function enterpriseParams(enterpriseCode: string): { enterprise_code?: string } {
+  return enterpriseCode === '' ? {} : { enterprise_code: enterpriseCode }
 }

@@ -2,16 +2,9 @@ import type { Logger } from 'pino'
 import type { z } from 'zod'
 import { unlessAborted } from '../lib/waiting.ts'
 import type { Pacer } from '../pacing/pacer.ts'
-import {
-  abortedError,
-  type CallOptions,
-  type CallReport,
-  ClockOffset,
-  LocalPacer,
-  PlatformCaller,
-} from './caller.ts'
+import { type CallOptions, type CallReport, ClockOffset, LocalPacer, PlatformCaller } from './caller.ts'
 import { entryOfCode } from './codes.ts'
-import { OutcomeUnknownError, PlatformError } from './errors.ts'
+import { abortedError, OutcomeUnknownError, PlatformError } from './errors.ts'
 import type { Application, Operation } from './operation.ts'
 import { tokenCreate } from './operations/token.ts'
 import { checkedParameters, type ParameterTexts, RequestBuilder, type SignAlgorithm } from './request.ts'

@@ -1,7 +1,9 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { lockTransaction } from '../lib/advisory-lock.ts'
 import type { Pool, PoolClient } from '../lib/database.ts'
-import { transaction, WORK_MS } from '../lib/database.ts'
+import { isHeldUp, transaction, WORK_MS } from '../lib/database.ts'
+import { abortedError } from './errors.ts'
+import { tokenCreate } from './operations/token.ts'
 import {
   CREATION_WINDOW_MS,
   type CreatedToken,
@@ -49,6 +51,7 @@ export class PostgresTokenStore implements TokenStore {
     return this.#read(this.#pool)
   }
 
+  /** @throws PlatformError of kind `aborted` if another process takes long: the platform may have asked it to wait */
   refresh(
     usable: (token: PlatformToken) => boolean,
     create: () => Promise<CreatedToken>,
@@ -61,6 +64,8 @@ export class PostgresTokenStore implements TokenStore {
       const started = await client.query<{ at: string }>('select clock_timestamp()::text as at')
       const created = await create()
       return this.#write(client, created, started.rows[0]?.at)
+    }).catch(error => {
+      throw isHeldUp(error) ? abortedError(tokenCreate.name, error) : error
     })
   }
 

@@ -66,7 +66,7 @@ export class JobWorker {
   readonly #workers = new Set<BullWorker>()
   #worker: BullWorker
   #running = 0
-  #claimedAt = 0
+  #claimedAt = Number.NEGATIVE_INFINITY
   #vainChecks = 0
   #checking = false
   #closing: Promise<void> | undefined
@@ -154,7 +154,7 @@ export class JobWorker {
     token: string | undefined,
     signal: AbortSignal = new AbortController().signal,
   ): Promise<void> {
-    this.#claimedAt = Date.now()
+    this.#claimedAt = performance.now()
     this.#running += 1
     try {
       const { name, data, priority } = job
@@ -175,7 +175,7 @@ export class JobWorker {
 
   /** Blocking reads can hang after a fail-over, and so can any connection. A fresh worker has fresh connections. */
   async #check(): Promise<void> {
-    const isClaiming = Date.now() - this.#claimedAt < WATCH_EVERY_MS
+    const isClaiming = performance.now() - this.#claimedAt < WATCH_EVERY_MS
     if (isClaiming || this.#running >= this.#parts.concurrency) this.#vainChecks = 0
     // Once it claims again, a check still has to notice the end of the outage.
     if ((isClaiming && !this.#parts.isAway()) || this.#checking) return

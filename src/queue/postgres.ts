@@ -13,6 +13,7 @@ import {
   UnsupportedPostgresVersionError,
 } from 'bullmq'
 import pg from 'pg'
+import { SESSION_SETTINGS } from '../lib/database.ts'
 import { saidOf } from '../lib/failure.ts'
 import { message } from '../texts/message.ts'
 import {
@@ -99,7 +100,7 @@ function write(db: pg.Pool | pg.Client, queue: string): Promise<unknown> {
  */
 async function setUp(client: pg.ClientBase): Promise<void> {
   await client.query(
-    `set search_path to ${SCHEMA}; set application_name to 'dirsync-queue'; set synchronous_commit to off`,
+    `set search_path to ${SCHEMA}; set application_name to 'dirsync-queue'; set synchronous_commit to off;${SESSION_SETTINGS}`,
   )
 }
 
@@ -166,8 +167,9 @@ async function examine(url: string): Promise<QueueCheck[]> {
     })
   } catch (error) {
     const { code, said } = explain(error) as QueueError
-    const remedy = message(code === 'QUEUE_NOT_MIGRATED' ? 'doctor.run_migrate' : 'doctor.correct_postgres')
-    return [{ ok: false, what: said, remedy }]
+    // That there are no tables is said with what to do.
+    const isBare = code === 'QUEUE_NOT_MIGRATED'
+    return [{ ok: false, what: said, ...(!isBare && { remedy: message('doctor.correct_postgres') }) }]
   }
 }
 
@@ -180,6 +182,7 @@ async function withClient<T>(url: string, action: (client: pg.Client) => Promise
   client.on('error', () => {}) // the query in flight fails too, and is reported
   try {
     await client.connect()
+    await client.query(SESSION_SETTINGS)
     return await action(client)
   } catch (error) {
     throw explain(error)

@@ -19,6 +19,9 @@ const OPTIONS = {
   connectTimeout: 2_000,
   keepAlive: 5_000,
   retryStrategy: (attempts: number) => Math.min(attempts * 100, 500),
+  // A server that was the master until now: the next connection asks the Sentinels, or where the address leads. Redis 6.2 says it
+  // of a script in the middle of the message.
+  reconnectOnError: (error: Error) => error.message.includes('READONLY'),
 } satisfies RedisOptions
 
 /**
@@ -61,6 +64,7 @@ interface Options {
   maxRetriesPerRequest: number | null
   /** How long to wait before the next attempt to connect; null: do not try again. */
   retryStrategy: (attempts: number) => number | null
+  reconnectOnError: (error: Error) => boolean
 }
 
 /** Opens a client of what the address names. */
@@ -80,8 +84,6 @@ function open(url: string, options: Options): Client {
       ...ofServers,
       ...{ sentinels, name: master, db, retryStrategy, sentinelRetryStrategy: retryStrategy },
       ...(isTls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
-      // A server that was the master until now: the next connection asks the Sentinels.
-      reconnectOnError: error => error.message.startsWith('READONLY'),
     })
   }
   return new Cluster(address.nodes, {

@@ -20,7 +20,8 @@ const beginning = (protocol: string) => (protocol === 'files' ? 'files:/' : `${p
 export const url = (...protocols: string[]) =>
   z
     .string()
-    .refine(isEncodedAddress, {
+    // What is wrong with the path of a folder, its own check says.
+    .refine(text => text.startsWith('files:/') || isEncodedAddress(text), {
       error: worded('said.wanted_encoded_password'),
       abort: true,
     })

@@ -10,7 +10,7 @@ import {
 import { ACCESS_ROLES } from '../console/auth/viewer.ts'
 import { completeness, ENCODINGS, headingRows } from '../hr/files/settings.ts'
 import { isThisMachine } from '../lib/http-server.ts'
-import { MIRRORS, type Mirror } from '../sync/mirror-kind.ts'
+import { MIRRORS, type Mirror } from '../sync/runs/mirror-kind.ts'
 import { worded } from '../texts/message.ts'
 import {
   anyText,
@@ -214,10 +214,10 @@ export const SETTINGS = {
     group: 'Platform',
     meaning: 'Merchant applications whose open ids are bound for every employee.',
     type: list
-      .refine(ids => ids.every(id => id.length === 8), {
+      .refine(ids => ids.every(id => id.length <= 8), {
         error: worded('said.wanted_app_ids'),
       })
-      .describe('ids of 8 characters, separated by commas'),
+      .describe('ids of at most 8 characters, separated by commas'),
     default: '',
     example: '20000001,20000002',
   },
@@ -604,4 +604,11 @@ export const ESSENTIAL = [
   'HR_EMPLOYEES_SQL',
   'PLATFORM_APP_ID',
   'PLATFORM_APP_SECRET',
+] as const satisfies readonly SettingName[]
+
+/** Settings that embedded parts bring themselves, whatever the environment says: their platform knows one application. */
+export const EMBEDDED_APPLICATION = [
+  'PLATFORM_APP_ID',
+  'PLATFORM_APP_SECRET',
+  'PLATFORM_SIGN_ALGORITHM',
 ] as const satisfies readonly SettingName[]

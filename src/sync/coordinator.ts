@@ -2,16 +2,16 @@ import type { Pool } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop, Loops } from '../lib/loop.ts'
 import type { Tracing } from '../lib/tracing.ts'
-import { type DryRunDeps, runNextDryRun } from './dry-run.ts'
-import type { Feeder } from './feeder.ts'
-import { foldTally } from './figures.ts'
-import { detachHalted } from './outbox.ts'
-import type { Planner } from './planner.ts'
-import { finishRuns } from './run.ts'
-import { requestReplan } from './run-requests.ts'
-import { traceRun } from './run-trace.ts'
-import { areInForce, sourcesFor } from './sources.ts'
-import { readNextPlan } from './stored-plan.ts'
+import { foldTally } from './health/figures.ts'
+import type { Feeder } from './outbox/feeder.ts'
+import { detachHalted } from './outbox/outbox.ts'
+import { type DryRunDeps, runNextDryRun } from './plan/dry-run.ts'
+import type { Planner } from './plan/planner.ts'
+import { readNextPlan } from './plan/stored-plan.ts'
+import { requestDoubted, requestReplan } from './runs/run-requests.ts'
+import { traceRun } from './runs/run-trace.ts'
+import { areInForce, sourcesFor } from './runs/sources.ts'
+import { finishRuns } from './settle/finish-runs.ts'
 
 /** How often to check for work without a notification. */
 const IDLE_MS = 1000
@@ -58,7 +58,10 @@ export function coordinator({ pool, planners, feeder, logger, tracing }: Coordin
         logger.info({ runId }, 'run done')
         await traceRun(pool, tracing, runId)
       }
-      for (const source of await sourcesFor(pool, 'changes')) await requestReplan(pool, source)
+      for (const source of await sourcesFor(pool, 'changes')) {
+        await requestReplan(pool, source)
+        await requestDoubted(pool, source)
+      }
       return left > 0
     }),
     loop('taking up what dead processes had in hand', async () => {

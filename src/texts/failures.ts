@@ -50,6 +50,13 @@ export function haltedText(language: Language, scope: string): string {
   return inLanguage(language, haltOf(scope))
 }
 
+/** The roles of a process, by their names. */
+export function rolesText(language: Language, roles: readonly string[]): string {
+  return new Intl.ListFormat(language, { style: 'narrow', type: 'conjunction' }).format(
+    roles.map(role => textOr(language, `process_role.${role}`, role)),
+  )
+}
+
 /** Why a run was held, was found suspicious or failed, in a language; null where it has no message. */
 export function runMessage(language: Language, { message }: { message: Said | null }): string | null {
   return message === null ? null : inLanguage(language, message)

@@ -27,3 +27,10 @@ export function percentText(language: Language, share: number): string {
   const honest = share < 1 && share > 0.9999 ? 0.9999 : share > 0 && share < 0.0001 ? 0.0001 : share
   return numbers(language, { style: 'percent', maximumFractionDigits: 2 }).format(honest)
 }
+
+/** Counts by name, the highest first. */
+export function byCount(
+  counts: Readonly<Record<string, number>> | undefined,
+): [name: string, count: number][] {
+  return Object.entries(counts ?? {}).sort(([, a], [, b]) => b - a)
+}

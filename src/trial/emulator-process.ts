@@ -12,6 +12,8 @@ import { freePort } from './postgres.ts'
 const MAIN = join(import.meta.dirname, `../cli/main${extname(import.meta.filename)}`)
 /** Short, because numbers of 10 to 30 characters have to begin with it, as those of the sample do. */
 const APP_ID = 'demo-application'
+/** The emulator's default, which its environment, being empty, does not change. */
+export const SIGN_ALGORITHM = 'sha256'
 const START_MS = 20_000
 const STOP_MS = 5_000
 

@@ -4,7 +4,12 @@ import { join, resolve } from 'node:path'
 import pg from 'pg'
 import type { Logger } from '../lib/logger.ts'
 import { message } from '../texts/message.ts'
-import { type EmulatorProcess, startEmulatorProcess, stopEmulatorProcess } from './emulator-process.ts'
+import {
+  type EmulatorProcess,
+  SIGN_ALGORITHM,
+  startEmulatorProcess,
+  stopEmulatorProcess,
+} from './emulator-process.ts'
 import { EmbeddedError, enterFolder, openFolder, usersOf, withFolderLock } from './folder.ts'
 import { type EmbeddedPostgres, removeEmbeddedPostgres, startEmbeddedPostgres } from './postgres.ts'
 
@@ -108,6 +113,7 @@ function settingsOf({ postgres, hr, emulator }: Parts) {
     PLATFORM_BASE_URL: emulator.url,
     PLATFORM_APP_ID: emulator.appId,
     PLATFORM_APP_SECRET: emulator.appSecret,
+    PLATFORM_SIGN_ALGORITHM: SIGN_ALGORITHM,
     SELLER_APPIDS: 'mall0001,mall0002',
     PLATFORM_RATE_LIMIT: '200',
     // 8080, or the next free port: one machine may run several.

@@ -15,6 +15,8 @@ type EmbeddedErrorCode =
   | 'EMBEDDED_PACKAGE_MISSING'
   /** Too little room for the data. */
   | 'EMBEDDED_DISK_FULL'
+  /** Something that is no folder is in its place, or the file system refuses it. */
+  | 'EMBEDDED_NO_FOLDER'
   /** The folder belongs to another user. */
   | 'EMBEDDED_NOT_YOURS'
   /** Another living process uses the folder. */
@@ -32,16 +34,19 @@ export class EmbeddedError extends CodedError<EmbeddedErrorCode> {}
  * Creates the folder if needed. Other users may pass through it, to files that the server's account owns inside; the secrets in
  * it have a mode of their own.
  *
- * @throws EmbeddedError `EMBEDDED_NOT_YOURS` when this user may not write there
+ * @throws EmbeddedError `EMBEDDED_NOT_YOURS` when this user may not write there, `EMBEDDED_NO_FOLDER` otherwise
  */
 export async function openFolder(folder: string): Promise<void> {
   try {
     if (await mkdir(folder, { recursive: true })) await chmod(folder, 0o711)
     await access(folder, constants.W_OK)
   } catch (cause) {
-    throw new EmbeddedError('EMBEDDED_NOT_YOURS', message('said.embedded_not_writable', { folder }), {
-      cause,
-    })
+    const { code: reason = '' } = cause as NodeJS.ErrnoException
+    throw reason === 'EACCES' || reason === 'EPERM'
+      ? new EmbeddedError('EMBEDDED_NOT_YOURS', message('said.embedded_not_writable', { folder }), { cause })
+      : new EmbeddedError('EMBEDDED_NO_FOLDER', message('said.embedded_no_folder', { folder, reason }), {
+          cause,
+        })
   }
 }
 

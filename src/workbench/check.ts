@@ -97,27 +97,22 @@ const CODES = 5
 /** Longest time for one statement of HR's server. */
 const STATEMENT_MS = 60 * 60_000
 
+interface CheckOptions {
+  /** Enterprises of the source; null: any that it delivers. */
+  codes: readonly string[] | null
+  /** Whether too many of all rows have left. */
+  leaversAbound: (left: number, total: number) => boolean
+  signal: AbortSignal
+  /** Called with the number of rows read so far. */
+  read: (rows: number) => void
+}
+
 /**
  * Checks HR through freshly read mappings.
- * @param options.codes enterprises of the source; null: any that it delivers
- * @param options.leaversAbound whether too many of all rows have left
- * @param options.read called with the number of rows read so far
  * @throws MappingError, HrUnavailableError, HrDataError
  */
-export async function checkHr(
-  hr: HrSource,
-  {
-    codes,
-    leaversAbound,
-    signal,
-    read,
-  }: {
-    codes: readonly string[] | null
-    leaversAbound: (left: number, total: number) => boolean
-    signal: AbortSignal
-    read: (rows: number) => void
-  },
-): Promise<HrCheck> {
+export async function checkHr(hr: HrSource, options: CheckOptions): Promise<HrCheck> {
+  const { signal } = options
   const { product } = await hr.facts()
   const files = await hr.mappingFiles()
   await using snapshot = await hr.snapshot(STATEMENT_MS, 'dirsync hr check')
@@ -127,17 +122,42 @@ export async function checkHr(
   const departments = files.departments && (await snapshot.departments(files.departments))
   const delivery = (await hr.delivery()) ?? null
   const readWhole = await hr.lookupReadsWhole()
-  const blame = (error: unknown) => blamed(error, hr, files.employees, signal)
-  const scan = await snapshot.scan(mapping, signal).catch(async error => {
-    throw await blame(error)
+  const collected = await readThrough(snapshot, mapping, departments, hr.kind, options).catch(async error => {
+    throw await blamed(error, hr, files.employees, signal)
   })
+  const found = { delivery, ...collected }
+  return {
+    source: {
+      kind: hr.kind,
+      product,
+      mapping: files.employees.file,
+      departments: files.departments?.file ?? null,
+    },
+    ...found,
+    writeOnly: mapping.fields.filter(field => WRITE_ONLY_FIELDS.has(field)),
+    unmanaged: EMPLOYEE_FIELDS.filter(
+      field => !mapping.fields.some(mapped => GOES_WITH[mapped] === field || mapped === field),
+    ),
+    readWhole,
+    isClean: isClean(found),
+  }
+}
 
+/** Reads all rows, and those that share values once more. */
+async function readThrough(
+  snapshot: HrSnapshot,
+  mapping: EmployeeMapping,
+  departments: Awaited<ReturnType<HrSnapshot['departments']>> | null,
+  kind: HrKind,
+  { codes, leaversAbound, signal, read }: CheckOptions,
+) {
+  const scan = await snapshot.scan(mapping, signal)
   // Different in each process, so that the hashes of one are useless in another.
   const seed = randomInt(2 ** 32)
   const columns = new ColumnCollector(mapping, scan.columns, seed)
   const unique = UNIQUE_COLUMNS.filter(column => mapping.columns.has(column))
   const shared = new SharedHashes(unique, seed)
-  const doubts = new DoubtCollector(scan.columns, hr.kind)
+  const doubts = new DoubtCollector(scan.columns, kind)
   const times = mapping.columns.has('updated_at') ? new UpdatedTimesCollector(new Date()) : null
   const departmentCollector = departments && new DepartmentCollector(departments, seed)
   const counts = { rows: 0, active: 0, leavers: 0, keyless: 0 }
@@ -165,8 +185,6 @@ export async function checkHr(
         rowsInto(pass.columns, take, () => read(counts.rows)),
         { signal },
       )
-    } catch (error) {
-      throw await blame(error)
     } finally {
       await pass.close()
     }
@@ -179,8 +197,7 @@ export async function checkHr(
       const isActive = parseActive(row.active) !== false
       if (row.userid && shared.has(row, isActive)) likeness.add(row, isActive)
     })
-  const found = {
-    delivery,
+  return {
     ...counts,
     stray: { rows: stray.rows, codes: [...stray.codes] },
     broken: columns.broken,
@@ -188,22 +205,7 @@ export async function checkHr(
     doubts: doubts.result(leaversAbound),
     times: times?.result ?? null,
     departments: departmentCollector?.result ?? null,
-  }
-  return {
-    source: {
-      kind: hr.kind,
-      product,
-      mapping: files.employees.file,
-      departments: files.departments?.file ?? null,
-    },
-    ...found,
     columns: columns.columns,
-    writeOnly: mapping.fields.filter(field => WRITE_ONLY_FIELDS.has(field)),
-    unmanaged: EMPLOYEE_FIELDS.filter(
-      field => !mapping.fields.some(mapped => GOES_WITH[mapped] === field || mapped === field),
-    ),
-    readWhole,
-    isClean: isClean(found),
   }
 }
 

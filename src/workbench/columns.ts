@@ -219,7 +219,7 @@ function lengthOf(text: string): number {
  */
 
 export interface Doubt {
-  kind: 'leavers' | 'same' | 'empty' | 'zeros' | 'rewritten' | `${PersonalKind}_userid`
+  kind: 'leavers' | 'same' | 'empty' | 'zeros' | 'rewritten' | 'nulls' | 'latin1' | `${PersonalKind}_userid`
   /** The column of the mapping. */
   field: string
   rows: number
@@ -230,9 +230,14 @@ export interface Doubt {
 
 /**
  * Findings that are often fine: an e-mail address can be the user id that the platform knows, numbers may have grown by a
- * digit, a code may end in .0.
+ * digit, a code may end in .0, someone may be called NULL.
  */
-export const DOUBT_HINTS: ReadonlySet<Doubt['kind']> = new Set(['email_userid', 'zeros', 'rewritten'])
+export const DOUBT_HINTS: ReadonlySet<Doubt['kind']> = new Set([
+  'email_userid',
+  'zeros',
+  'rewritten',
+  'nulls',
+])
 
 /** Fewer active employees may well share a value. */
 const MANY = 10
@@ -243,6 +248,10 @@ const OFTEN_EMPTY = new Set(['card_type', 'mobile_area'])
 const NUMBERED = ['userid', 'corp_code', 'dept_code']
 /** A number as programs write it that took an id for one: 1001.0, 4.4052419880101E+17. */
 const REWRITTEN = /^\d+\.0+$|^\d(?:\.\d+)?E\+\d+$/i
+/** What exports write for no value. */
+const NULLS = ['NULL', '\\N', '(null)']
+/** The characters that MySQL's latin1, which is Windows-1252, has for bytes from 128 on. */
+const HIGH = /[\u0080-\u00ff€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]/g
 /** Most distinct values of `active` that are counted. */
 const STATES = 12
 
@@ -255,11 +264,18 @@ export class DoubtCollector {
   readonly #lengths: Map<string, Map<number, number> | null>
   /** Of the same columns. */
   readonly #rewritten = new Map<string, number>()
+  /** Of names in MySQL: how many there are, and how many may be Chinese whose bytes were read as latin1. */
+  readonly #names: { all: number; latin1: number } | null
+  readonly #columns: readonly string[]
+  /** By column, rows by the text that stands for no value. */
+  readonly #nulls = new Map<string, Map<string, number>>()
   #rows = 0
   #active = 0
 
   /** @param columns that are mapped @param kind where HR is: spreadsheets cut zeros, databases do not */
   constructor(columns: readonly string[], kind: HrKind) {
+    this.#names = kind === 'mysql' ? { all: 0, latin1: 0 } : null
+    this.#columns = columns
     const numbered = kind === 'files' ? NUMBERED.filter(column => columns.includes(column)) : []
     this.#lengths = new Map(numbered.map(column => [column, new Map()]))
     this.#uniform = EMPLOYEE_FIELDS.filter(field => columns.includes(field)).map(field => ({
@@ -278,6 +294,14 @@ export class DoubtCollector {
       this.#addLength(column, lengths, row[column] ?? '')
       if (REWRITTEN.test(row[column] ?? '')) count(this.#rewritten, column)
     }
+    for (const column of this.#columns) {
+      const value = row[column] ?? ''
+      if (value.length <= 6 && NULLS.includes(value)) this.#addNull(column, value)
+    }
+    if (this.#names && row.name) {
+      this.#names.all += 1
+      if (isLatin1(row.name)) this.#names.latin1 += 1
+    }
     if (!isActive) return
     this.#active += 1
     let varies = false
@@ -293,6 +317,12 @@ export class DoubtCollector {
     if (lengths === null || value === '') return
     if (/^[1-9]\d*$/.test(value)) count(lengths, value.length)
     else this.#lengths.set(column, null)
+  }
+
+  #addNull(column: string, value: string): void {
+    const found = this.#nulls.get(column) ?? new Map<string, number>()
+    this.#nulls.set(column, found)
+    count(found, value)
   }
 
   /** @param abound whether too many of all rows have left */
@@ -321,6 +351,13 @@ export class DoubtCollector {
     }
     for (const [field, rows] of this.#rewritten)
       doubts.push({ kind: 'rewritten', field, rows, of, values: [] })
+    for (const [field, found] of this.#nulls) {
+      const values = [...found].map(([value, rows]) => ({ value, rows }))
+      const rows = values.reduce((sum, value) => sum + value.rows, 0)
+      doubts.push({ kind: 'nulls', field, rows, of, values })
+    }
+    const { all, latin1 } = this.#names ?? { all: 0, latin1: 0 }
+    if (latin1 > all / 2) doubts.push({ kind: 'latin1', field: 'name', rows: latin1, of: all, values: [] })
     if (this.#active < MANY) return doubts
     for (const { field, value = '' } of this.#uniform) {
       const isEmpty = trimText(value) === ''
@@ -333,6 +370,11 @@ export class DoubtCollector {
     }
     return doubts
   }
+}
+
+/** In GBK, the second of a character's two bytes may be one of ASCII. Hardly a name in Latin letters has half of them accented. */
+function isLatin1(name: string): boolean {
+  return 2 * (name.match(HIGH)?.length ?? 0) >= name.length
 }
 
 function count<Key>(counts: Map<Key, number>, key: Key): void {

@@ -36,6 +36,9 @@ const MOST_VALUES = 12
 /** Most distinct days of leaving that are read. */
 const DAYS = 400
 
+/** The value that stands for null, an empty text, and blanks. */
+export const EMPTY = ''
+
 /** A value with the number of rows that have it. */
 export interface CountedValue {
   value: string
@@ -52,19 +55,20 @@ export async function sharedValues(
   column: HrColumn,
 ): Promise<CountedValue[] | null> {
   const counts = await differentValues(server, table, column, MOST_VALUES + 2)
-  const values = counts.map(({ value }) => value)
+  const written = counts.filter(({ value }) => value !== EMPTY)
+  const values = written.map(({ value }) => value)
   if (values.length === 0 || values.length > MOST_VALUES) return null
-  const shared = counts.reduce((sum, { rows }) => sum + rows, 0) >= 2 * values.length
+  const shared = written.reduce((sum, { rows }) => sum + rows, 0) >= 2 * values.length
   return shared || values.every(value => parseActive(value) !== undefined) ? counts : null
 }
 
 /** The column with the values of all rows, if they contain a day of leaving. */
 export async function withDays(server: HrServer, table: HrTable, column: HrColumn): Promise<HrColumn> {
   const values = await differentValues(server, table, column, DAYS)
-  return { ...column, values: values.map(({ value }) => value) }
+  return { ...column, values: values.flatMap(({ value }) => (value.trim() === '' ? [] : [value])) }
 }
 
-/** At most this many, without the empty ones. */
+/** At most this many, the empty ones as one, most frequent first. */
 async function differentValues(
   server: HrServer,
   table: HrTable,
@@ -75,9 +79,13 @@ async function differentValues(
   const rows = await server.reader
     .rows({ mapping, columns: [...mapping.columns.keys()], defaultEnterprise: '', counted: true, limit })
     .catch(noneIfRefused)
-  return rows
-    .flatMap(([value, count]) => (value?.trim() ? [{ value, rows: Number(count) }] : []))
-    .sort((a, b) => b.rows - a.rows)
+  const counts = new Map<string, number>()
+  for (const [text, count] of rows) {
+    // SQL's trim takes away nothing but blanks.
+    const value = text === null || text === undefined || /^ *$/.test(text) ? EMPTY : text
+    counts.set(value, (counts.get(value) ?? 0) + Number(count))
+  }
+  return [...counts].map(([value, rows]) => ({ value, rows })).sort((a, b) => b.rows - a.rows)
 }
 
 /** The server cannot compare some types for equality, such as json or point, and others not at all. */
@@ -137,9 +145,9 @@ export type ActiveRule =
   /** A column that is true or false. */
   | { by: 'flag'; column: string }
   /** A column whose listed values mean in service. Any other value means left. */
-  | { by: 'states'; column: string; active: readonly string[] }
+  | { by: 'states'; column: HrColumn; active: readonly string[] }
   /** A column whose listed values mean closed. Any other value means open. */
-  | { by: 'closed states'; column: string; closed: readonly string[] }
+  | { by: 'closed states'; column: HrColumn; closed: readonly string[] }
   /** A column with the day of leaving, empty or with a placeholder date for none. */
   | { by: 'day'; column: HrColumn }
 
@@ -157,7 +165,7 @@ export function selectOf(
   chosen: readonly Chosen[],
   active: ActiveRule,
   dialect: Dialect,
-  additions: readonly string[] = [],
+  additions: readonly string[],
 ): string {
   const lines = chosen.map(part => `${expressionOf(part, dialect)} as ${part.meaning}`)
   const rule = activeExpression(active, dialect)
@@ -177,11 +185,23 @@ function expressionOf({ column, genders }: Chosen, dialect: Dialect): string {
 function activeExpression(active: ActiveRule, dialect: Dialect): string | null {
   if (active.by === 'nothing') return null
   if (active.by === 'day') return dayExpression(active.column, dialect)
-  const column = quotedName(active.column, dialect)
-  if (active.by === 'flag') return column
-  const list = (values: readonly string[]) => values.map(value => quotedText(value, dialect)).join(', ')
-  if (active.by === 'states') return `case when ${column} in (${list(active.active)}) then 1 else 0 end`
-  return `case when ${column} in (${list(active.closed)}) then 0 else 1 end`
+  if (active.by === 'flag') return quotedName(active.column, dialect)
+  if (active.by === 'states')
+    return `case when ${isOneOf(active.column, active.active, dialect)} then 1 else 0 end`
+  return `case when ${isOneOf(active.column, active.closed, dialect)} then 0 else 1 end`
+}
+
+/** Types that can hold an empty text. */
+const TEXT = /^(?:(?:var|bp)?char|(?:ci)?text|name|enum)$/i
+
+function isOneOf({ name, type }: HrColumn, values: readonly string[], dialect: Dialect): string {
+  const column = quotedName(name, dialect)
+  const written = values.filter(value => value !== EMPTY).map(value => quotedText(value, dialect))
+  return [
+    ...(values.includes(EMPTY) ? [`${column} is null`] : []),
+    ...(values.includes(EMPTY) && TEXT.test(type) ? [`trim(${column}) = ''`] : []),
+    ...(written.length > 0 ? [`${column} in (${written.join(', ')})`] : []),
+  ].join(' or ')
 }
 
 const NUMBER = /int|num|dec|float|double|real|year/i

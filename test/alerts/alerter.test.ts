@@ -15,6 +15,7 @@ import { dirsyncListener } from '../../src/lib/listener.ts'
 import { until } from '../helpers/company.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
+import { MailServer } from './channels/mail-server.ts'
 import { answers, Inbox, said, takes } from './inbox.ts'
 import { FACTS } from './planted.ts'
 
@@ -480,6 +481,43 @@ describe('a channel that is away', () => {
     await until(async () => (await inState('sent')).length === 2)
     expect(await inState('sent')).toEqual(['raised', 'recovered'])
   })
+
+  test('for a day fails since then, also once its message is given up for a new one', async () => {
+    const inbox = await Inbox.open()
+    inbox.answer = answers(500)
+    wrong = [finding('held_run', { subject: '7' })]
+    await startProcess([inbox.channel()])
+    await tried()
+    await store.pool.query(`update dirsync.alert_channel set failing_since = '2026-11-22 10:00Z'`)
+    await pass(24 * HOUR)
+    await until(() =>
+      store.value<boolean>(`select count(*) = 2 and bool_and(answer is not null) from dirsync.alert_message`),
+    )
+    expect(await store.value(`select failing_since = '2026-11-22 10:00Z' from dirsync.alert_channel`)).toBe(
+      true,
+    )
+  })
+
+  test('over a long weekend is told at last that an alert is over', async () => {
+    const inbox = await Inbox.open()
+    wrong = [finding('halt')]
+    await startProcess([inbox.channel()])
+    await inbox.arrival(1)
+    await delivered()
+    inbox.answer = answers(403)
+    wrong = []
+    await judged()
+    await pass(61_000)
+    await inbox.arrival(2)
+    await pass(96 * HOUR)
+    await judged()
+    inbox.answer = takes
+    await pass(HOUR)
+    const sent = `select array_agg(event order by n.at) from dirsync.alert_notice n
+      join dirsync.alert_message m on m.id = n.message_id where m.state = 'sent'`
+    await until(async () => (await store.value<string[]>(sent)).length === 2)
+    expect(await store.value(sent)).toEqual(['raised', 'recovered'])
+  })
 })
 
 describe('people', () => {
@@ -523,6 +561,36 @@ describe('people', () => {
     await judged()
     await judged()
     expect(inbox.said).toHaveLength(told + 1)
+  })
+
+  test('hear at once of more money of unknown outcome than someone has acknowledged', async () => {
+    const inbox = await Inbox.open()
+    const unknown = (count: number) => [finding('money_unknown', { subject: 'refund', facts: { count } })]
+    const acknowledge = () => store.rows('select dirsync.acknowledge_alert(id) from dirsync.alert')
+    wrong = [...unknown(2), finding('halt', { facts: { count: 2 } })]
+    await startProcess([inbox.channel()])
+    await inbox.arrival(1)
+    await delivered()
+    await acknowledge()
+    expect(said(await inbox.arrival(2))).toBe('halt acknowledged, money_unknown acknowledged')
+    await delivered()
+    wrong = unknown(1)
+    await judged()
+    expect(inbox.said).toHaveLength(2)
+    wrong = [...unknown(2), finding('halt', { facts: { count: 3 } })]
+    expect(said(await inbox.arrival(3))).toBe('money_unknown repeated')
+    await delivered()
+    await acknowledge()
+    expect(said(await inbox.arrival(4))).toBe('money_unknown acknowledged')
+    await delivered()
+    // What was acknowledged is settled, and another one comes before it is certain that all is over.
+    wrong = []
+    await judged()
+    wrong = unknown(1)
+    expect(said(await inbox.arrival(5))).toBe('money_unknown repeated')
+    await delivered()
+    await mend()
+    expect(said(await inbox.arrival(6))).toMatch(/money_unknown recovered/)
   })
 
   test('who have quiet hours hear what still holds at their end', async () => {
@@ -634,6 +702,47 @@ describe('while the database is away', () => {
       async () =>
         (await store.value(`select count(*) from dirsync.alert_message where state = 'sent'`)) === 2,
     )
+  })
+
+  test('a channel that limits is tried again when it says', async () => {
+    const inbox = await Inbox.open()
+    inbox.answer = answers(429, { 'retry-after': '120' })
+    wrong = []
+    const refusals: string[] = []
+    const logger = pino({ level: 'debug' }, { write: line => void refusals.push(line) })
+    const { proxy } = await proxied([inbox.channel()], { logger })
+    await judged()
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    await proxy.refuse()
+    await until(async () => refusals.some(line => line.includes('did not take')))
+    await delay(200)
+    vi.setSystemTime(Date.now() + 100_000)
+    await delay(200)
+    expect(inbox.arrivals).toHaveLength(1)
+    inbox.answer = takes
+    vi.setSystemTime(Date.now() + 20_000)
+    expect(said(await inbox.arrival(2))).toBe('database_away raised')
+  })
+
+  test('a mail that is put off for some recipients is sent to them again', async () => {
+    const server = await MailServer.start({ authOptional: true, disabledCommands: ['STARTTLS'] })
+    onTestFinished(() => server[Symbol.asyncDispose]())
+    const inbox = await Inbox.open()
+    const url = `smtp://127.0.0.1:${server.port}?tls=off`
+    const to = ['full@example.com', 'ops@example.com']
+    wrong = []
+    const { proxy } = await proxied([inbox.channel({ kind: 'mail', url, from: 'dirsync@example.com', to })])
+    await judged()
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    await proxy.refuse()
+    await until(async () => server.arrivals.length === 1)
+    server.isFull = false
+    vi.setSystemTime(Date.now() + 20_000)
+    await until(async () => server.arrivals.length === 2)
+    expect(server.arrivals).toMatchObject([{ to: ['ops@example.com'] }, { to: ['full@example.com'] }])
+    expect(server.arrivals[1]?.mail.subject).toBe(server.arrivals[0]?.mail.subject)
   })
 
   test('the others keep still', async () => {

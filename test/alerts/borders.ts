@@ -13,10 +13,10 @@ export const ago = (ms: number) => new Date(NOW.getTime() - ms)
 export const STOP = {
   source: '',
   category: 'credentials',
-  platformCode: 1000210003,
+  platform_code: 1000210003,
   message: inWords('m'),
   remedy: inWords('r'),
-  raisedBy: 'dirsync',
+  raised_by: 'dirsync',
   since: ago(5000),
 }
 export const SCHEDULE = {
@@ -74,7 +74,7 @@ export const BORDERS: {
   {
     rule: 'paused',
     name: 'a pause',
-    beyond: { stops: [{ ...STOP, scope: '*', category: 'paused', raisedBy: 'dirsync (console:ann)' }] },
+    beyond: { stops: [{ ...STOP, scope: '*', category: 'paused', raised_by: 'dirsync (console:ann)' }] },
     at: { stops: [] },
     found: {
       subject: '',
@@ -187,6 +187,20 @@ export const BORDERS: {
     found: { subject: 'topup' },
   },
   {
+    rule: 'money_contradicted',
+    name: 'a refund that was called rejected and was carried out',
+    beyond: { outcomesContradicted: [{ kind: 'refund', count: 1, latest: 'R-1', of: 'T-1' }] },
+    at: { outcomesContradicted: [] },
+    found: { subject: 'refund', forMs: 0, facts: { count: 1, latest: 'R-1', of: 'T-1' } },
+  },
+  {
+    rule: 'money_contradicted',
+    name: 'a top-up that was called rejected and was carried out',
+    beyond: { outcomesContradicted: [{ kind: 'topup', count: 1, latest: 'U-1', of: 'points' }] },
+    at: { outcomesContradicted: [] },
+    found: { subject: 'topup' },
+  },
+  {
     rule: 'calls_rejected',
     name: 'more than 1 % of the calls rejected',
     beyond: { recentCalls: { calls: 1000, rejected: 11 } },
@@ -257,9 +271,9 @@ export const BORDERS: {
   {
     rule: 'hr_sources_differ',
     name: 'a process with other HR sources',
-    beyond: { outdatedProcesses: ['a (process 7)', 'b (process 8)'] },
+    beyond: { outdatedProcesses: ['a (7)', 'b (8)'] },
     at: { outdatedProcesses: [] },
-    found: { subject: '', forMs: 2 * MINUTE, facts: { count: 2, processes: 'a (process 7), b (process 8)' } },
+    found: { subject: '', forMs: 2 * MINUTE, facts: { count: 2, processes: 'a (7), b (8)' } },
   },
   {
     rule: 'database_full',
@@ -329,9 +343,9 @@ export const BORDERS: {
   {
     rule: 'process_lost',
     name: 'a process that is gone without a word, two minutes after that was found',
-    beyond: { lostProcesses: [{ process: 'a (process 7)', roles: 'worker' }] },
+    beyond: { lostProcesses: [{ process: 'a (7)', roles: 'worker' }] },
     at: { lostProcesses: [] },
-    found: { subject: 'a (process 7)', forMs: 2 * MINUTE, facts: { roles: 'worker' } },
+    found: { subject: 'a (7)', forMs: 2 * MINUTE, facts: { roles: 'worker' } },
   },
   {
     rule: 'heartbeat_failing',

@@ -171,3 +171,13 @@ test('a summary counts, and says when there is more', () => {
     note: '该渠道一小时内的 20 条消息额度已用完，另有 2 条告警，请在控制台查看；到 18:25 UTC+8 仍未恢复的会再次通知。',
   })
 })
+
+test('a lost process is named in every language, its roles in that of the reader', () => {
+  const lost = event('process_lost', 'raised', { subject: 'h (7)', facts: { roles: 'scheduler, worker' } })
+  const [alert] = message('zh-CN', draft(lost)).alerts
+  expect(alert).toMatchObject({
+    title: expect.stringContaining('h (7)'),
+    what: expect.stringContaining('调度进程、工作进程'),
+  })
+  expect(message('en', draft(lost)).alerts[0]?.what).toContain('scheduler, worker')
+})

@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Channel, ChannelError, type ChannelSettings } from '../../src/alerts/channel.ts'
 import { openChannel } from '../../src/alerts/channels/index.ts'
-import { Courier, putOffMs } from '../../src/alerts/courier.ts'
+import { Courier, putOffMs, sendTest } from '../../src/alerts/courier.ts'
 import type { ChannelMessage } from '../../src/alerts/message.ts'
 import { noteChannels } from '../../src/alerts/record.ts'
 import { createPool, transaction } from '../../src/lib/database.ts'
@@ -12,7 +12,8 @@ import { pageOf } from '../docs/pages.ts'
 import { until } from '../helpers/company.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
-import { Receiver, SECRETS } from './channels/receiver.ts'
+import { MailServer } from './channels/mail-server.ts'
+import { SECRETS, startReceiver } from './channels/receiver.ts'
 import { answers, hangs, Inbox, takes } from './inbox.ts'
 
 const store = new StoreUnderTest()
@@ -148,16 +149,20 @@ test.each([
   expect(inbox.arrivals[1]?.key).toBe(inbox.arrivals[0]?.key)
 })
 
-test('remembers since when a channel fails', async () => {
+test.each([
+  ['remembers since when a channel fails', 1, true],
+  ['does not count the time in which no message was there to fail', 0, false],
+])('%s', async (_, tries, isSameFailure) => {
   const inbox = await Inbox.open()
   inbox.answer = answers(500)
   const channel = inbox.channel()
   const [id] = await write(channel)
   await store.pool.query(`update dirsync.alert_channel set failing_since = '2026-11-22 10:00Z'`)
+  await store.pool.query('update dirsync.alert_message set attempts = $1', [tries])
   startCourier([channel])
   await until(async () => (await row(id)).answer !== null)
-  expect(await store.value('select failing_since from dirsync.alert_channel')).toEqual(
-    new Date('2026-11-22T10:00:00Z'),
+  expect(await store.value(`select failing_since = '2026-11-22 10:00Z' from dirsync.alert_channel`)).toBe(
+    isSameFailure,
   )
 })
 
@@ -174,6 +179,52 @@ test('says once in the log that a channel fails, without secrets', async () => {
   await until(async () => (await row(id)).attempts === 2 && !(await row(id)).leased)
   expect(lines.filter(line => line.includes('takes no message'))).toHaveLength(1)
   expect(lines.join('') + (await row(id)).answer).not.toContain('hidden')
+})
+
+test('a mail that some of its recipients do not get is not sent again, and its channel fails', async () => {
+  const server = await MailServer.start({ authOptional: true, disabledCommands: ['STARTTLS'] })
+  onTestFinished(() => server[Symbol.asyncDispose]())
+  const lines: string[] = []
+  const logger = pino({}, { write: line => void lines.push(line) })
+  const inbox = await Inbox.open()
+  const url = `smtp://127.0.0.1:${server.port}?tls=off`
+  const to = ['nobody@example.com', 'ops@example.com']
+  const channel = inbox.channel({ kind: 'mail', url, from: 'dirsync@example.com', to })
+  const [id] = await write(channel)
+  startCourier([channel], { logger })
+  await until(async () => (await state(id)) === 'sent')
+  expect(server.arrivals).toMatchObject([{ to: ['ops@example.com'] }])
+  expect(await channelRow()).toMatchObject({
+    ...{ sent: true, failing: true },
+    last_answer: expect.stringContaining('not taken for n***@example.com'),
+  })
+  expect(lines.filter(line => line.includes('for some of its recipients'))).toHaveLength(1)
+  const from = { consoleUrl: null, deployment: { id: 'd-1', name: null } }
+  expect(await sendTest(channel.settings, from)).toMatchObject({ accepted: false })
+})
+
+test('a mail that some of its recipients are put off for is sent to them again, and to no others', async () => {
+  const server = await MailServer.start({ authOptional: true, disabledCommands: ['STARTTLS'] })
+  onTestFinished(() => server[Symbol.asyncDispose]())
+  const inbox = await Inbox.open()
+  const url = `smtp://127.0.0.1:${server.port}?tls=off`
+  const to = ['nobody@example.com', 'full@example.com', 'ops@example.com']
+  const channel = inbox.channel({ kind: 'mail', url, from: 'dirsync@example.com', to })
+  const [id] = await write(channel)
+  const courier = startCourier([channel])
+  await until(async () => (await state(id)) === 'sent')
+  expect(await row((id ?? 0) + 1)).toMatchObject({ state: 'waiting', attempts: 1 })
+  // The next one has news of its own, and waits for no one.
+  const [next] = await write(channel)
+  courier.wake()
+  await until(async () => (await state(next)) === 'sent')
+  server.isFull = false
+  await itIsTime()
+  courier.wake()
+  await until(async () => server.arrivals.length === 4)
+  const ops = { to: ['ops@example.com'] }
+  const full = { to: ['full@example.com'], mail: { subject: 'dirsync: halted' } }
+  expect(server.arrivals).toMatchObject([ops, ops, full, full])
 })
 
 test('a server that hangs is cut off, and delays no other channel', async () => {
@@ -340,7 +391,7 @@ describe('events of runs and cases', () => {
 
   test('reach a webhook that wants them, signed, once each and in order, whatever it answers', async () => {
     let answer = 500
-    await using receiver = await Receiver.start(() => [answer, ''])
+    await using receiver = await startReceiver(() => [answer, ''])
     const { webhook: secret } = SECRETS
     const settings: ChannelSettings = {
       ...{ name: 'sync', kind: 'webhook', url: receiver.origin, secret, least: 'info', language: 'en' },

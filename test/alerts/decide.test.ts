@@ -255,7 +255,7 @@ describe('inhibition', () => {
     ['HR that looks wrong to other runs of it', ofRuns('source_suspect', 'full', 'north'), ['run_overdue']],
     ['departments that look wrong', ofRuns('source_suspect', 'departments', 'north'), []],
     ['another HR that looks wrong', ofRuns('source_suspect', 'changes', 'south'), []],
-    ['a pause', alert({ rule: 'paused' }), ['out_of_sync']],
+    ['a pause', alert({ rule: 'paused' }), []],
     ['no worker', alert({ rule: 'role_missing', subject: 'worker' }), ['run_overdue', 'work_stuck']],
     ['a halt of everything', alert({ facts: { scope: '*' } }), ['run_overdue', 'work_stuck', 'out_of_sync']],
   ])('%s suppresses its consequences, and nothing else', (_, cause, kept) => {

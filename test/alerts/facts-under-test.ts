@@ -46,6 +46,7 @@ export function healthyFacts(differs: Partial<Facts> = {}): Facts {
       refund: { count: 0, for_person: 0, since: null },
       topup: { count: 0, for_person: 0, since: null },
     },
+    outcomesContradicted: [],
     notificationsRefused: { count: 0, latest: null },
     tokenCreations: 1,
     clockOffset: 0.4,

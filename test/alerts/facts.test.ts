@@ -7,10 +7,11 @@ import type { Pool } from '../../src/lib/database.ts'
 import { recordNotification, refundJournal, writeRefund } from '../../src/money/refund.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { CallCounter } from '../../src/pacing/call-minute.ts'
-import { noteStatuses } from '../../src/sync/figures.ts'
-import { liftHalts, raiseHalt } from '../../src/sync/halts.ts'
-import { deregister, heartbeat, type Pacing } from '../../src/sync/process.ts'
+import { noteStatuses } from '../../src/sync/health/figures.ts'
+import { liftHalts, raiseHalt } from '../../src/sync/outbox/halts.ts'
+import { deregister, heartbeat, type Pacing } from '../../src/sync/processes/process.ts'
 import { inWords, message, toStore } from '../../src/texts/message.ts'
+import { TOP_UP, writeTopUpDown } from '../sync/journal.ts'
 import { PlanUnderTest } from '../sync/plan-under-test.ts'
 import { fail, plant, plantRun } from '../sync/planted.ts'
 import { SILENT } from '../sync/store-under-test.ts'
@@ -77,7 +78,7 @@ test('a living process with other HR sources than the one started last is named'
   await sql(`update dirsync.hr_source set enterprise_codes = '{E1}'`)
   expect(await heartbeat(store.pool, { ...ME, pacer: PACER, hrOwners })).toBe(true)
   expect(await only('hr_sources_differ')).toMatchObject([
-    { facts: { count: 1, processes: `${ME.host} (process ${ME.pid})` } },
+    { facts: { count: 1, processes: `${ME.host} (${ME.pid})` } },
   ])
 })
 
@@ -519,6 +520,21 @@ describe('work that is stuck', () => {
     expect(await workRules()).toEqual([])
   })
 
+  test('is found although workers die and are restarted every half hour', async () => {
+    await stuck(600)
+    await sql(`update dirsync.process set started_at = now() - interval '30 minutes'`)
+    expect(await workRules()).toEqual([])
+    const worked = (from: number, to: number) =>
+      plant(store, 'process', {
+        ...{ id: randomUUID(), host: 'h', pid: 1, roles: ['worker'], version: '1' },
+        ...{ started_at: minutesAgo(from), heartbeat_at: minutesAgo(to) },
+      })
+    await worked(60, 30.2)
+    expect(await workRules()).toEqual([])
+    await worked(90, 60.2)
+    expect(await workRules()).toEqual(['work_stuck'])
+  })
+
   test('is found although a halt was recorded by a clock that was put back since', async () => {
     await stuck(120)
     await sql(`select dirsync.pause('maintenance')`)
@@ -567,6 +583,21 @@ describe('work that is stuck', () => {
     expect(await found()).toEqual([])
     await old(5 * 60)
     expect(await rules()).toEqual(['work_stuck'])
+  })
+
+  test('is not excused twice by a plan that is decided in parts', async () => {
+    await stuck(150)
+    const held = await plantRun(store, { planned: 12_000, undecided: 0 })
+    const planned = (count: number) =>
+      sql('update dirsync.sync_run set planned = $1, part_of = $2 where id < $2 and finished_at is null', [
+        count,
+        held,
+      ])
+    // An hour's work at 10 calls per second.
+    await planned(12_000)
+    expect(await workRules()).toEqual(['work_stuck'])
+    await planned(20_000)
+    expect(await workRules()).toEqual([])
   })
 })
 
@@ -705,6 +736,40 @@ describe('money', () => {
     ])
   })
 
+  test('that moved although it was called rejected is found for seven days', async () => {
+    const actor = { actor: 'cli:li' }
+    const reject = async (number: string, trade: string) => {
+      await writeRefund(store.pool, { ...REFUND, outer_refund_no: number, outer_trade_no: trade }, 'test')
+      await refundJournal.storeAnswer(store.pool, number, UNKNOWN)
+      await refundJournal.resolve(store.pool, number, 'rejected', 'not there', actor)
+    }
+    const came = { outer_refund_no: 'R-1', outer_trade_no: 'T-1', refund_amount: '12.50', trade_no: 'P-1' }
+    await reject('R-1', 'T-1')
+    expect(await found()).toEqual([])
+    expect(await recordNotification(store.pool, came)).toBe('stored')
+    expect(await only('money_contradicted')).toMatchObject([
+      { subject: 'refund', facts: { count: 1, latest: 'R-1', of: 'T-1' } },
+    ])
+    await reject('R-2', 'T-2')
+    await refundJournal.storeAnswer(store.pool, 'R-2', { state: 'accepted', receipt: 'P-2' })
+    expect(await only('money_contradicted')).toMatchObject([
+      { subject: 'refund', facts: { count: 2, latest: 'R-2', of: 'T-2' } },
+    ])
+    // The notification of what the answer has told already is no news.
+    await sql(`update dirsync.refund set contradicted_at = now() - interval '8 days'`)
+    await recordNotification(store.pool, { ...came, outer_refund_no: 'R-2', outer_trade_no: 'T-2' })
+    expect(await found()).toEqual([])
+
+    await writeTopUpDown(store)
+    const { external_code, account_openid } = TOP_UP
+    await topUpJournal.storeAnswer(store.pool, external_code, UNKNOWN)
+    await topUpJournal.resolve(store.pool, external_code, 'rejected', 'not there', actor)
+    await topUpJournal.storeAnswer(store.pool, external_code, { state: 'accepted', receipt: 'A-1' })
+    expect(await only('money_contradicted')).toMatchObject([
+      { subject: 'topup', facts: { count: 1, latest: external_code, of: account_openid } },
+    ])
+  })
+
   test('notifications that fit no refund are counted once per refund, until they fit or a day has passed', async () => {
     const notification = {
       outer_refund_no: 'R-1',
@@ -746,11 +811,7 @@ describe('calls, processes and clocks', () => {
     await sql(`update dirsync.process set roles = '{console,scheduler}'`)
     expect(await rules()).toEqual(['role_missing worker'])
     await sql(`update dirsync.process set heartbeat_at = now() - interval '16 seconds'`)
-    expect(await rules()).toEqual([
-      'role_missing scheduler',
-      'role_missing worker',
-      'process_lost h (process 1)',
-    ])
+    expect(await rules()).toEqual(['role_missing scheduler', 'role_missing worker', 'process_lost h (1)'])
     await deregister(store.pool, ME.id)
     expect(await rules()).toEqual(['role_missing scheduler', 'role_missing worker'])
     await beat()
@@ -779,18 +840,16 @@ describe('calls, processes and clocks', () => {
       const [a, b] = [await start('a', 600), await start('b', 600)]
       expect(await found()).toEqual([])
       await silence(a)
-      expect(await only('process_lost')).toMatchObject([
-        { subject: 'a (process 1)', facts: { roles: 'worker' } },
-      ])
+      expect(await only('process_lost')).toMatchObject([{ subject: 'a (1)', facts: { roles: 'worker' } }])
       await silence(b, 50)
-      expect(await rules()).toEqual(['process_lost a (process 1)', 'process_lost b (process 1)'])
+      expect(await rules()).toEqual(['process_lost a (1)', 'process_lost b (1)'])
       const c = await start('c', 45)
-      expect(await rules()).toEqual(['process_lost a (process 1)'])
+      expect(await rules()).toEqual(['process_lost a (1)'])
       await start('d', 40)
       expect(await found()).toEqual([])
       // What took its place may die in its turn, and have its own replaced.
       await silence(c, 30)
-      expect(await rules()).toEqual(['process_lost c (process 1)'])
+      expect(await rules()).toEqual(['process_lost c (1)'])
       await start('e')
       expect(await found()).toEqual([])
     })
@@ -847,7 +906,7 @@ describe('calls, processes and clocks', () => {
       await beat({}, ['worker', 'scheduler', 'console'])
       const a = await start('a')
       await silence(a)
-      expect(await rules()).toEqual(['process_lost a (process 1)'])
+      expect(await rules()).toEqual(['process_lost a (1)'])
       await sql(`update dirsync.process set heartbeat_at = now() where id = '${a}'`)
       expect(await found()).toEqual([])
       await silence(a, 25 * 3600)
@@ -925,6 +984,18 @@ describe('the database and the channels', () => {
       { subject: 'ops', facts: { channel: 'ops', answer: '500' } },
     ])
     await sql(`update dirsync.alert_channel set failing_since = null`)
+    expect(await found()).toEqual([])
+  })
+
+  test('a channel is dead when some recipients of its latest message have not got it for ten minutes', async () => {
+    const channel = { kind: 'mail', target: 't', least: 'info', language: 'en', seen_at: new Date() }
+    await plant(store, 'alert_channel', {
+      ...{ ...channel, name: 'mail', last_answer: '250 ok; not taken for n***@example.com' },
+      ...{ failing_since: minutesAgo(11), last_sent_at: minutesAgo(11) },
+    })
+    expect(await only('dead_channel')).toMatchObject([{ subject: 'mail' }])
+    expect((await readAlertFacts(store.pool)).channels).toMatchObject([{ failing: expect.closeTo(660, -2) }])
+    await sql(`update dirsync.alert_channel set last_sent_at = now() - interval '1 hour'`)
     expect(await found()).toEqual([])
   })
 })

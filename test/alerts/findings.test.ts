@@ -10,7 +10,7 @@ import {
   type RuleName,
 } from '../../src/alerts/rule.ts'
 import { HrDeliveryError } from '../../src/hr/errors.ts'
-import { duplication } from '../../src/sync/safety.ts'
+import { duplication } from '../../src/sync/runs/safety.ts'
 import { inWords, message } from '../../src/texts/message.ts'
 import { LANGUAGES } from '../../src/texts/texts.ts'
 import {
@@ -76,6 +76,14 @@ describe.each(BORDERS)('$rule: $name', ({ rule, beyond, at, found }) => {
 test('every rule that evaluates facts has its threshold tested here', () => {
   const missing = RULE_NAMES.filter(name => !BORDERS.some(({ rule }) => rule === name))
   expect(missing).toEqual(['database_away']) // told from memory by the process that evaluated last
+})
+
+test('employees that a pause keeps out of sync are not found', () => {
+  const behind = { employees: status(950) }
+  const paused = { ...STOP, category: 'paused' }
+  const rules = (stops: Facts['stops']) => find({ ...behind, stops }).map(({ rule }) => rule)
+  expect(rules([])).toEqual(['out_of_sync'])
+  expect(rules([{ ...paused, scope: '*' }])).toEqual(['paused'])
 })
 
 test('each rule is held back by those that it names, as they are found of its source', () => {
@@ -294,6 +302,13 @@ describe.each<
   ['queue_away', 'the end of its processes', { queueAway: null }, /answers again|队列已恢复/],
   ['dead_channel', 'its removal from the settings', { failingChannels: [] }, /again\.$|恢复接收消息。/],
   ['source_suspect', 'the removal of its source', { suspects: [] }, /right\.$|正常。/],
+  [
+    'money_contradicted',
+    'fewer of them',
+    { outcomesContradicted: [{ kind: 'refund', count: 1, latest: 'R1', of: 'T1' }] },
+    /None|未再/,
+    { ALERT_MONEY_CONTRADICTED: '2' },
+  ],
   [
     'notification_misfit',
     'fewer of them',

@@ -1,10 +1,9 @@
-import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { pino } from 'pino'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { Heartbeat } from '../../src/alerts/heartbeat.ts'
 import { until } from '../helpers/company.ts'
+import { listening } from '../helpers/listening.ts'
 import { plantRun } from '../sync/planted.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
 
@@ -18,17 +17,12 @@ let url = ''
 beforeEach(async () => {
   calls = []
   answer = response => response.end('OK')
-  const monitor = createServer((request, response) => {
+  const monitor = await listening((request, response) => {
     calls.push(`${request.method} ${request.url}`)
     answer(response)
-  }).listen(0, '127.0.0.1')
-  await once(monitor, 'listening')
-  url = `http://127.0.0.1:${(monitor.address() as AddressInfo).port}${PATH}`
-  return async () => {
-    monitor.closeAllConnections()
-    monitor.close()
-    await once(monitor, 'close')
-  }
+  })
+  url = monitor.origin + PATH
+  return monitor[Symbol.asyncDispose]
 })
 
 function startHeartbeat({ logger = SILENT } = {}): Heartbeat {

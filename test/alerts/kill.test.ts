@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { until } from '../helpers/company.ts'
 import { type DirsyncProcess, spawnScript } from '../helpers/process.ts'
-import { StoreUnderTest } from '../sync/store-under-test.ts'
+import { StoreUnderTest, WAITING_FOR_A_LOCK } from '../sync/store-under-test.ts'
 import { hangs, Inbox, said, takes } from './inbox.ts'
 
 const store = new StoreUnderTest()
@@ -59,12 +59,7 @@ test('killed while evaluating, a process leaves nothing behind, and another one 
     // It gets as far as its channels, when its findings are written and not committed.
     await holder.query('begin; lock table dirsync.alert_channel')
     const judge = startProcess(inbox.url)
-    await until(
-      async () =>
-        (await store.value(
-          `select count(*) from pg_locks l where relation = 'dirsync.alert_channel'::regclass and not granted`,
-        )) === 1,
-    )
+    await until(async () => (await store.rows(WAITING_FOR_A_LOCK)).length === 1)
     await judge.kill('SIGKILL')
   } finally {
     await holder.query('rollback')

@@ -90,7 +90,7 @@ async function over({ db }: Company): Promise<void> {
   })
 }
 
-const nameOf = ({ pid }: DirsyncProcess) => `${hostname()} (process ${pid})`
+const nameOf = ({ pid }: DirsyncProcess) => `${hostname()} (${pid})`
 
 test('a frozen worker is reported while another one works, and so is its recovery', async () => {
   const { company, inbox, workers } = await deployment()

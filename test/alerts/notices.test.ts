@@ -5,12 +5,12 @@ import { openChannel } from '../../src/alerts/channels/index.ts'
 import { Courier } from '../../src/alerts/courier.ts'
 import { noteChannels } from '../../src/alerts/record.ts'
 import { transaction } from '../../src/lib/database.ts'
-import { previewBulk, startBulk } from '../../src/sync/bulk.ts'
-import { Commands } from '../../src/sync/commands.ts'
+import { previewBulk, startBulk } from '../../src/sync/cases/bulk.ts'
+import { Commands } from '../../src/sync/runs/commands.ts'
 import { until } from '../helpers/company.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
 import { MailServer } from './channels/mail-server.ts'
-import { Receiver } from './channels/receiver.ts'
+import { type Receiver, startReceiver } from './channels/receiver.ts'
 
 const store = new StoreUnderTest()
 const MEI = { actor: 'console:mei' }
@@ -36,7 +36,7 @@ function aCase(key = 'e1'): Promise<number> {
 /** A mail server and a chat, with their channels. */
 async function channels(): Promise<{ mail: MailServer; chat: Receiver; open: Channel[] }> {
   const mail = await MailServer.start({ authOptional: true, disabledCommands: ['STARTTLS'] })
-  const chat = await Receiver.start(() => [200, '{"errcode":0,"errmsg":"ok"}'])
+  const chat = await startReceiver(() => [200, '{"errcode":0,"errmsg":"ok"}'])
   const common = { secret: null, least: 'warning', language: 'en', mention: ['boss'] } as const
   const settings: ChannelSettings[] = [
     {

@@ -51,8 +51,8 @@ export const EVERYTHING = { subject: '*', facts: { ...FACTS.halt.facts, scope: '
 /** Plants an evaluation that was made just now, or long ago. */
 export async function judged(db: pg.Pool, secondsAgo = 5): Promise<void> {
   await db.query(
-    `insert into dirsync.alert_check (checked_at, checked_by)
-     values (now() - $1 * interval '1 second', gen_random_uuid())
+    `insert into dirsync.alert_check (checked_at, checked_by, watched_since)
+     values (now() - $1 * interval '1 second', gen_random_uuid(), now() - interval '1 day')
      on conflict (only_row) do update set checked_at = excluded.checked_at`,
     [secondsAgo],
   )

@@ -119,6 +119,18 @@ describe('what goes on', () => {
     expect((await readUrgent(pool, 'en')).map(({ rule }) => rule)).toEqual(['run_overdue'])
   })
 
+  test('needs no attention while it may still clear after no process was running', async () => {
+    await judged(pool)
+    await plantAlert(pool, 'run_overdue')
+    const watched = (span: string) =>
+      pool.query('update dirsync.alert_check set watched_since = now() - $1::interval', [span])
+    await watched('14 minutes')
+    expect(await readUrgent(pool, 'en')).toEqual([])
+    expect((await read()).alerts).toMatchObject([{ kept_back: { why: 'inhibited', rule: 'role_missing' } }])
+    await watched('16 minutes')
+    expect((await readUrgent(pool, 'en')).map(({ rule }) => rule)).toEqual(['run_overdue'])
+  })
+
   test('of a rule that only another version knows is left out', async () => {
     await pool.query(
       `insert into dirsync.alert (rule, severity, state, since, raised_at) values ('later', 'critical', 'firing', now(), now())`,

@@ -135,6 +135,13 @@ test('figures, names and stored sentences are said in the language', () => {
   expect(say('database_full').en.what).toBe('It has 45 GB of 50 GB (90%).')
   // A job that was switched off meanwhile was not resumed.
   expect(say('schedule_paused').en.over).toBe('It was resumed or switched off.')
+  // Nor has a run ended well whose schedule was paused, nor been confirmed who is no longer counted.
+  expect(say('run_overdue').en.over).toMatch(
+    /^No run is overdue now: .*cancelled.*paused.*switched off.*halt/,
+  )
+  expect(say('run_overdue').zh.over).toMatch(/^目前没有逾期的同步任务：.*取消.*暂停.*关闭.*停止/)
+  expect(say('out_of_sync').en.over).toMatch(/no longer counted/)
+  expect(say('out_of_sync').zh.over).toMatch(/不再计入/)
 })
 
 test('a share that is too low never looks like one that would do', () => {

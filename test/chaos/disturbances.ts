@@ -110,7 +110,7 @@ export const DISTURBANCES: readonly Disturbance[] = [
     of: 'postgres',
     stopsAll: true,
     name: 'PostgreSQL lost a backend',
-    weight: 10,
+    weight: 25,
     async happen({ postgres }, dice) {
       await postgres.killBackend(pids => dice.pick(pids))
     },

@@ -1,4 +1,4 @@
-/** The lock of an employee, as `lockName` of `src/sync/outbox.ts` names it. */
+/** The lock of an employee, as `lockName` of `src/sync/outbox/outbox.ts` names it. */
 export function lockKeyOf(userid: string): string {
   return JSON.stringify(['dirsync', 'employee', '', userid])
 }

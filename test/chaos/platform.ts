@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CallRecord } from '../../emulator/call-log.ts'
 import { registerChild } from '../helpers/children.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { seedOf } from './departments.ts'
 import { LAUNCHER } from './processes.ts'
@@ -71,15 +72,7 @@ export async function startPlatform(options: { seed: object; folder: string; run
   const child = spawn(LAUNCHER, args, { env: { PATH: process.env.PATH }, stdio: ['ignore', log, log] })
   registerChild(runFolder, child)
   const url = `http://127.0.0.1:${port}`
-
-  const control = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-    const answer = await fetch(`${url}/_emulator/${path}`, {
-      method,
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
-    if (!answer.ok) throw new Error(`${method} ${path}: ${await answer.text()}`)
-    return (await answer.json()) as T
-  }
+  const control = controlOf(url)
   for (let tries = 0; ; tries++) {
     if (await control('GET', 'stats').catch(() => null)) break
     if (tries === 200) throw new Error('the emulator does not start')

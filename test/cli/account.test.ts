@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
 import { createCompany } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { dirsync } from './dirsync.ts'
@@ -39,14 +40,13 @@ const elsewhere = (settings: Record<string, string> = { PLATFORM_BASE_URL: other
 })
 /** How many there have the name that HR has. */
 async function named(): Promise<number> {
-  const answer = await fetch(`${other.url}/_emulator/state`)
-  const { employees } = (await answer.json()) as { employees: { name: string }[] }
+  const { employees } = await controlOf(other.url)<{ employees: { name: string }[] }>('GET', 'state')
   return employees.filter(({ name }) => name !== 'Somebody').length
 }
 
 test('another address or application is refused, in one sentence that says how to go on', async () => {
   const refused = await dirsync(['start', '--once'], elsewhere())
-  expect(refused.stderr).toMatch(/^dirsync: this database .* `dirsync switch-account --yes` .*$/m)
+  expect(refused.stderr).toMatch(/^dirsync: this database .* `npx dirsync switch-account --yes` .*$/m)
   expect(refused.stderr).toContain(`application test-application at ${company.emulator.url}`)
   expect(refused.stderr).toContain(`application test-application at ${other.url}`)
   expect(refused.code).toBe(2)
@@ -77,7 +77,7 @@ test('the account is not switched while the service runs', async () => {
   const refused = await dirsync(['switch-account', '--yes'], elsewhere())
   expect(refused).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(`^dirsync: dirsync is running .process ${process.pid} on `),
+    stderr: expect.stringMatching(`^dirsync: dirsync is running as \\S+ .${process.pid}.: stop it first`),
   })
   await service.stop()
 })

@@ -59,7 +59,7 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
   test('an employee’s story names fields, outcomes and cases', async () => {
     const story = await dirsync('employee', 'e0002')
     expect(story.stdout).toMatch(/^员工 e0002\n/)
-    expect(story.stdout).toMatch(/手机号 .*将发送/)
+    expect(story.stdout).toMatch(/手机号 .*暂不发送/)
     expect(story.stdout).toMatch(/更新员工 +(?:部分更新|转为异常项)/)
   })
 
@@ -151,6 +151,7 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
 
   test('doctor says what it finds, and what to do', async () => {
     const { stdout } = await dirsync('doctor')
+    expect(stdout).toMatch(/运行中：1 个调度进程；1 个工作进程/)
     expect(stdout).toMatch(/正常 +schema +已是最新/)
     expect(stdout).toMatch(/正常 +clock +本机时钟与平台一致/)
   })

@@ -1,14 +1,20 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { sign } from '../emulator/platform-under-test.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { dirsync } from './dirsync.ts'
 
-async function createToken(url = '', appid = '', secret = '', more: Record<string, string> = {}) {
+async function createToken(
+  url = '',
+  appid = '',
+  secret = '',
+  more: Record<string, string> = {},
+  algorithm?: 'sha1',
+) {
   const parameters = { appid, timestamp: String(Math.floor(Date.now() / 1000)), ...more }
-  const query = new URLSearchParams({ ...parameters, sign: sign(parameters, secret) })
+  const query = new URLSearchParams({ ...parameters, sign: sign(parameters, secret, algorithm) })
   const answer = await fetch(`${url}/token/create?${query}`, {
     method: 'POST',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -37,15 +43,20 @@ test('`dirsync emulator` without a secret makes one, and says it', async () => {
 test('`dirsync emulator` takes the application of the settings, and keeps its secret to itself', async () => {
   const file = join(await temporaryFolder(), 'secret')
   await writeFile(file, 'of-the-file\n')
-  const env = { PLATFORM_APP_ID: 'app2', PLATFORM_APP_SECRET_FILE: file }
+  const env = { PLATFORM_APP_ID: 'app2', PLATFORM_APP_SECRET_FILE: file, PLATFORM_SIGN_ALGORITHM: 'sha1' }
   await using emulator = spawnDirsync(['emulator', '--port', '0'], { env })
   const [, url] = await emulator.waitForLine(/^emulator listens on (\S+) for application app2$/)
-  expect(await createToken(url, 'app2', 'of-the-file')).toMatchObject({ code: 0 })
+  expect(await createToken(url, 'app2', 'of-the-file', {}, 'sha1')).toMatchObject({ code: 0 })
 })
 
 test('options of `dirsync emulator` go before the settings', async () => {
-  const env = { PLATFORM_APP_ID: 'app2', PLATFORM_APP_SECRET: 's2', PLATFORM_APP_SECRET_FILE: '/nowhere' }
-  const options = ['--port', '0', '--appid', 'app1', '--secret', 'secret']
+  const env = {
+    PLATFORM_APP_ID: 'app2',
+    PLATFORM_APP_SECRET: 's2',
+    PLATFORM_APP_SECRET_FILE: '/nowhere',
+    PLATFORM_SIGN_ALGORITHM: 'sha1',
+  }
+  const options = ['--port', '0', '--appid', 'app1', '--secret', 'secret', '--sign-algorithm', 'sha256']
   await using emulator = spawnDirsync(['emulator', ...options], { env })
   const [, url] = await emulator.waitForLine(/^emulator listens on (\S+) for application app1$/)
   expect(await createToken(url, 'app1', 'secret')).toMatchObject({ code: 0 })
@@ -63,6 +74,7 @@ test('`dirsync emulator` refuses a file of the settings that it cannot read', as
 test('a terminal that is closed ends it in order, however often it tells', async () => {
   await using emulator = spawnDirsync(['emulator', '--port', '0', '--appid', 'app1', '--secret', 'secret'])
   await emulator.waitForLine(/^emulator listens on /)
-  process.kill(emulator.pid, 'SIGHUP')
-  expect(await emulator.kill('SIGHUP')).toEqual({ code: 0, signal: null })
+  const telling = setInterval(() => void emulator.kill('SIGHUP'))
+  onTestFinished(() => clearInterval(telling))
+  expect(await emulator.exited).toEqual({ code: 0, signal: null })
 })

@@ -402,6 +402,35 @@ test('rows of enterprises outside the source are reported', async () => {
   expect(own.json()).toMatchObject({ ok: true, stray: { rows: 0, enterprise_codes: [] } })
 })
 
+test.each([
+  ['gbk', 'cdf5ceb0'],
+  ['utf8mb4', 'e78e8be4bc9f'],
+])(
+  'Chinese in a column of latin1 is told, and read by the expression for %s',
+  {
+    tags: 'mariadb',
+  },
+  async (charset, bytes) => {
+    await mariadb.admin.query('drop table if exists latin')
+    await mariadb.admin.query('create table latin (id int, name varchar(40) character set latin1)')
+    for (const id of [1, 2])
+      await mariadb.admin.query(`insert into latin values (?, convert(x'${bytes}' using latin1))`, [id])
+    const env = { HR_DATABASE_URL: mariadb.url }
+    const found = await checked('select id as userid, name from latin', env)
+    expect(found.code).toBe(1)
+    const [, given = ''] =
+      /write `(convert\(.*\))` in the SELECT/.exec(found.stdout.replace(/\s+/g, ' ')) ?? []
+    expect(given).toContain('using gbk)')
+    const name = given.replace('gbk', charset)
+    const mended = await checked(
+      `select id as userid, ${name} as name from latin where ${name} = '王伟'`,
+      env,
+    )
+    expect(mended.stdout).toMatch(/rows +2; 2 active/)
+    expect(mended.stdout).not.toContain('latin1')
+  },
+)
+
 describe('a mapping that is wrong', () => {
   test('is told with its place, exit 2', async () => {
     const wrong = await checked('select ygbh as userid,\n  nme as name\nfrom yuangong')
@@ -473,7 +502,9 @@ test('Ctrl-C ends it in a sentence, and HR’s server with it', async () => {
   expect(code).toBe(1)
   expect(child.stderr).toContain('dirsync: stopped before all rows were read; nothing was written\n')
   const busy = () =>
-    postgres.pool.query(`select from pg_stat_activity where application_name = 'dirsync hr check'`)
+    postgres.pool.query(
+      `select from pg_stat_activity where datname = current_database() and application_name = 'dirsync hr check'`,
+    )
   await expect.poll(async () => (await busy()).rowCount).toBe(0)
 })
 

@@ -421,6 +421,45 @@ from beisen
     expect(JSON.parse(stdout)).toMatchObject({ rows: 40, active: 30 })
   })
 
+  test('an empty status counts as in service unless a person says otherwise', {
+    tags: 'mariadb',
+  }, async () => {
+    const rows = Array.from({ length: 100 }, (_, n) => {
+      const state = ['在职', '在职', '离职', null, '', '在职', '在职', '在职', ' ', '离职'][n % 10]
+      return [n, `Person ${n}`, state, state === '离职' ? 2 : state?.trim() ? 1 : null] as const
+    })
+    const create = 'create table empty_states (id int, name varchar(20), zt varchar(9), number_state int)'
+    await postgres.pool.query(create)
+    await mariadb.admin.query(`${create} character set utf8mb4`)
+    for (const row of rows) {
+      await postgres.pool.query('insert into empty_states values ($1, $2, $3, $4)', [...row])
+      await mariadb.admin.query('insert into empty_states values (?)', [[...row]])
+    }
+    const files = join(folder, 'empty_states')
+    await mkdir(files)
+    const lines = rows.map(row => row.map(value => value ?? '').join(','))
+    await writeFile(join(files, 'empty_states.csv'), ['id,name,zt,number_state', ...lines, ''].join('\n'))
+    for (const url of [postgres.url, mariadb.url, `files:${files}`]) {
+      const { code, stdout, stderr } = await init(url, 'empty_states', null)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      expect(stdout).toContain('by the values of zt: 在职 (50), (empty) (30), 离职 (20)')
+      expect(stdout).toContain('30 rows are empty in zt and counted as in service.')
+      expect((await written()).replaceAll('`', '"')).toContain(
+        `case when "zt" is null or trim("zt") = '' or "zt" in ('在职') then 1 else 0 end as active`,
+      )
+      expect(await checked(url)).toMatchObject({ rows: 100, active: 80 })
+    }
+    const named = await init(postgres.url, 'empty_states', '.\n1\n在职\n')
+    expect(named.stdout).toMatch(/VALUE +ROWS\n +在职 +50\n +\(empty\) +30\n +离职 +20\n/)
+    expect(named.stdout).toContain('30 rows are empty in zt and counted as left.')
+    expect(await checked(postgres.url)).toMatchObject({ active: 50 })
+    await init(postgres.url, 'empty_states', '.\nnumber_state\n1,,\n(empty), 1\n')
+    expect(await written()).toContain(
+      `case when "number_state" is null or "number_state" in ('1') then 1 else 0 end as active`,
+    )
+    expect(await checked(postgres.url)).toMatchObject({ active: 80 })
+  })
+
   test('a rule by which most people have left is not accepted by --yes, and asked about without a default', async () => {
     await postgres.pool.query(`create table history as select n as id, 'n' || n as name,
       case when n > 55 then 'regular' else 'resigned' end as status from generate_series(1, 60) n`)

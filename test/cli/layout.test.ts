@@ -12,13 +12,25 @@ import {
   widthOf,
   wrap,
 } from '../../src/cli/output.ts'
+import { createProgress } from '../../src/cli/progress.ts'
 import { figuredTimeLeft } from '../../src/cli/time-left.ts'
 import { timeLeftText } from '../../src/console/runs/words.ts'
-import { csvLine } from '../../src/lib/csv.ts'
 import { type Io, withIo } from '../../src/lib/io.ts'
 import { momentOf, shortTime } from '../../src/lib/time-text.ts'
-import type { TimeLeft } from '../../src/sync/time-left.ts'
+import type { TimeLeft } from '../../src/sync/health/time-left.ts'
 import { translator } from '../../src/texts/texts.ts'
+
+test('the bar of a run that is still being planned is empty', async () => {
+  const stderr = Object.assign(new PassThrough(), { isTTY: true })
+  withIo({ stderr, env: {} } as unknown as Io, () => {
+    const progress = createProgress('Sync', false)
+    progress.show({ state: 'planning', planned: 0, left: 0 })
+    progress.end()
+  })
+  const shown = await text(stderr.end())
+  expect(shown).toContain('░░ 0/0  planning')
+  expect(shown).not.toContain('█')
+})
 
 test('the time left is said as on a page, with its figures', () => {
   const demand = { calls: 14_230, ahead: 2, later: 3 }
@@ -181,12 +193,4 @@ describe('times', () => {
       '5 d',
     ])
   })
-})
-
-test('CSV quotes what it must, and makes no formulas', () => {
-  expect(csvLine([1, null, 'a', 'b,c', 'say "hi"', new Date(0), [{ field: 'x' }]])).toBe(
-    '1,,a,"b,c","say ""hi""",1970-01-01T00:00:00.000Z,"[{""field"":""x""}]"',
-  )
-  expect(csvLine(['=1+1', '@x', '-1'])).toBe("'=1+1,'@x,'-1")
-  expect(csvLine(['＝1+1', '＠x', '－1', '＋1', '\n=1'])).toBe(`'＝1+1,'＠x,'－1,'＋1,"'\n=1"`)
 })

@@ -1,12 +1,17 @@
+import { spawn } from 'node:child_process'
+import { text } from 'node:stream/consumers'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { createDeployment } from '../helpers/deployment.ts'
 import { duringFile } from '../helpers/during.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
+import { LAUNCHER } from '../helpers/process.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
 
 /** A platform with payment orders of two days, limit accounts and taxpayers. A year that is over is shown as it is. */
 const deployment = duringFile(createDeployment)
 
 const dirsync = (...args: string[]) => run(args, deployment.settings)
+const plant = (path: string, body: unknown) => controlOf(deployment.emulator.url)('POST', path, body)
 
 const ACCOUNT = 'b'.repeat(32)
 const MALL = {
@@ -42,8 +47,8 @@ beforeAll(async () => {
     create_time: n < 125 ? '2024-11-02 07:30:00' : '2024-11-03 12:00:00',
     ...(n === 0 ? { status: 9, commerce_order_detail: MALL } : {}),
   }))
-  await control('orders', orders)
-  await control('accounts', [
+  await plant('orders', orders)
+  await plant('accounts', [
     {
       account_openid: ACCOUNT,
       name: 'Canteen',
@@ -53,7 +58,7 @@ beforeAll(async () => {
     },
     { account_openid: 'c'.repeat(32), name: 'Other', product_category: 107, balance: '0.00' },
   ])
-  await control(
+  await plant(
     'taxpayers',
     [1, 2].map(nature => ({
       identifier: 'T100',
@@ -62,15 +67,6 @@ beforeAll(async () => {
     })),
   )
 })
-
-async function control(path: string, body: unknown) {
-  const answer = await fetch(`${deployment.emulator.url}/_emulator/${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-  expect(await answer.json()).not.toHaveProperty('error')
-}
 
 test('payment orders of some days are listed with what their states mean', async () => {
   const list = await dirsync('orders', 'list', '--from', '2024-11-03', '--to', '2024-11-03')
@@ -102,6 +98,21 @@ test('more than one page is read, and it is told where there are more', async ()
   })
 })
 
+test('a reader that is slow to begin gets all of a long list', async () => {
+  const order = { userid: 'e10172', total_amount: '1.00', create_time: '2023-05-05 12:00:00' }
+  const orders = Array.from({ length: 100 }, (_, n) => ({
+    ...order,
+    trade_no: String(7_000_000_000_000_000 + n),
+    subject: 'Lunch '.repeat(500),
+  }))
+  await plant('orders', orders)
+  const list = ['orders', 'list', '--from', '2023-05-05', '--to', '2023-05-05', '--limit', '100', '--json']
+  const shell = spawn('sh', ['-c', '"$@" | (head -c 1; sleep 2; cat)', 'sh', LAUNCHER, ...list], {
+    env: { PATH: process.env.PATH, ...deployment.settings },
+  })
+  expect(JSON.parse(await text(shell.stdout)).orders).toHaveLength(100)
+})
+
 test('it is told where the platform counts more than it lists', async () => {
   const page = (names: string[]) => ({
     operation: 'taxpayer/findList',
@@ -115,7 +126,7 @@ test('it is told where the platform counts more than it lists', async () => {
       },
     }),
   })
-  await control('faults', [page(['A']), page(['B', 'C'])])
+  await plant('faults', [page(['A']), page(['B', 'C'])])
   const list = await dirsync('taxpayers', 'SHORT')
   expect(list.stdout).toContain('3 shown; the platform counts 6.')
   expect((await dirsync('taxpayers', 'SHORT', '--json')).json()).toMatchObject({ more: true, total: 6 })
@@ -155,9 +166,23 @@ test("a merchant's order is shown by its record", async () => {
   expect(record.stdout).toMatch(/status +1 order succeeded, no refund\n +paid +8\.10\n/)
   const elsewhere = await dirsync('orders', 'record', 'test-application-7', '--enterprise', 'E9')
   expect(elsewhere.stderr).toMatch(/seller\/pay\/record failed\n +code +1000240002/)
-  expect((await dirsync('orders', 'record', 'another-app-7')).stderr).toMatch(
-    /--outer_trade_no must begin with the application id/,
-  )
+})
+
+test.each([
+  [['orders', 'record', 'another-app-7'], '<outer-trade-no> must begin with the application id'],
+  [['orders', 'show', '1'.repeat(17)], '<trade-no> must have at most 16 characters'],
+  [['orders', 'list', '--enterprise', 'E'.repeat(21)], '--enterprise must have at most 20 characters'],
+  [['accounts', 'a'.repeat(33)], '<account-openid> must have at most 32 characters'],
+  [['taxpayers', 'T'.repeat(46)], '<identifier> must have at most 45 characters'],
+  [['taxpayers', 'T100', '--name', 'x'.repeat(101)], '--name must have at most 100 characters'],
+  [
+    ['platform', 'employee/get', '--userid', 'u1', '--enterprise_code', 'E'.repeat(21)],
+    '--enterprise_code must have at most 20 characters',
+  ],
+])('a value that breaks a rule is called as the command calls it: %j', async (args, problem) => {
+  const { code, stderr } = await dirsync(...args)
+  expect(code).toBe(2)
+  expect(stderr).toContain(`dirsync: ${problem}`)
 })
 
 test('limit accounts come with balances and sub-accounts', async () => {
@@ -181,11 +206,12 @@ test('taxpayers of both natures are found, or of one', async () => {
 })
 
 test('the operations themselves give one page as it is', async () => {
-  const page = await dirsync('platform', 'enterprise/consume/list', '--page_size', '2', '--json')
+  const list = ['platform', 'enterprise/consume/list', '--page_size', '2', '--time_start', '2024-11-02']
+  const page = await dirsync(...list, '--json')
   const { total_count, data_list } = page.json()
   expect(total_count).toBe(130)
   expect(data_list).toHaveLength(2)
-  const read = await dirsync('platform', 'enterprise/consume/list', '--page_size', '2')
+  const read = await dirsync(...list)
   expect(read.stdout).toMatch(
     /^ {2}total_count {2}130\n {2}data_list\n {4}\[\n {6}\{\n {8}"trade_no": "\d+",\n/,
   )

@@ -1,12 +1,12 @@
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
+import type { CallRecord } from '../../emulator/call-log.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { duringFile } from '../helpers/during.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
+import { listening } from '../helpers/listening.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
@@ -19,21 +19,13 @@ const ACCOUNT = 'a'.repeat(32)
 const deployment = duringFile(createDeployment)
 
 const dirsync = (...args: string[]) => run(args, deployment.settings)
+const plant = (path: string, body: unknown) => controlOf(deployment.emulator.url)('POST', path, body)
 
 beforeAll(async () => {
-  await control('orders', [...Array(13).keys()].map(orderOf))
-  await control('accounts', [{ account_openid: ACCOUNT, name: 'Points', balance: '100.00' }])
-  await control('taxpayers', [{ identifier: 'T1', taxpayer_name: 'Example Ltd.' }])
+  await plant('orders', [...Array(13).keys()].map(orderOf))
+  await plant('accounts', [{ account_openid: ACCOUNT, name: 'Points', balance: '100.00' }])
+  await plant('taxpayers', [{ identifier: 'T1', taxpayer_name: 'Example Ltd.' }])
 })
-
-async function control(path: string, body: unknown) {
-  const answer = await fetch(`${deployment.emulator.url}/_emulator/${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-  expect(answer.status).toBe(200)
-}
 
 const order = (number: number) => `${APP}-${String(number).padStart(4, '0')}`
 const orderOf = (number: number) => ({
@@ -63,7 +55,7 @@ const journal = async (table: 'refund' | 'topup', number: number | string) =>
 async function holdRefunds(platform: string) {
   const held = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
-  const server = createServer(async (incoming, outgoing) => {
+  const server = await listening(async (incoming, outgoing) => {
     const body = await text(incoming)
     if (incoming.url?.includes('/syncRefund')) {
       held.resolve()
@@ -73,24 +65,14 @@ async function holdRefunds(platform: string) {
     const answer = await fetch(platform + incoming.url, { method: 'POST', headers, body })
     outgoing.end(await answer.text())
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    held: held.promise,
-    release: released.resolve,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-  }
+  return { ...server, held: held.promise, release: released.resolve }
 }
 
 /** How often the platform was asked to refund this order. */
 const sent = async (outerTradeNo: string) => {
-  const answer = await fetch(`${deployment.emulator.url}/_emulator/calls?operation=seller/v3/pay/syncRefund`)
-  const { calls } = (await answer.json()) as { calls: { params: Record<string, string> }[] }
-  return calls.filter(call => JSON.stringify(call.params).includes(outerTradeNo)).length
+  const control = controlOf(deployment.emulator.url)
+  const { calls } = await control('GET', 'calls?operation=seller/v3/pay/syncRefund')
+  return calls.filter((call: CallRecord) => JSON.stringify(call.params).includes(outerTradeNo)).length
 }
 
 test.concurrent('a refund is sent with --yes, and its number is never sent again', async () => {
@@ -164,7 +146,7 @@ test.concurrent('a rule that is broken is named before anything is sent', async 
 })
 
 test.concurrent('a refusal by the platform is reported with its code, and the number is free for another try', async () => {
-  await control('faults', {
+  await plant('faults', {
     operation: 'seller/v3/pay/syncRefund',
     match: { outerTradeNo: order(3) },
     times: 1,
@@ -183,7 +165,7 @@ test.concurrent('a refusal by the platform is reported with its code, and the nu
 })
 
 test.concurrent('a refund that the platform did not look at is said not to be carried out', async () => {
-  await control('faults', {
+  await plant('faults', {
     operation: 'seller/v3/pay/syncRefund',
     match: { outerTradeNo: order(11) },
     times: 1,
@@ -205,7 +187,7 @@ test.concurrent('a code that is not listed as a refusal of refunds is reported a
 })
 
 test.concurrent('an unknown outcome is reported, shown, and settled by hand', async () => {
-  await control('faults', {
+  await plant('faults', {
     operation: 'seller/v3/pay/syncRefund',
     match: { outerTradeNo: order(4) },
     loseAnswer: true,
@@ -248,8 +230,8 @@ test.concurrent('an unknown outcome is reported, shown, and settled by hand', as
 test.concurrent('an unknown outcome that the order record can never tell is not said to be settled by it', async () => {
   // The order record takes shorter numbers than a refund does.
   const long = `${APP}-${'0'.repeat(20)}`
-  await control('orders', [{ ...orderOf(13), out_trade_no: long }])
-  await control('faults', {
+  await plant('orders', [{ ...orderOf(13), out_trade_no: long }])
+  await plant('faults', {
     operation: 'seller/v3/pay/syncRefund',
     match: { outerTradeNo: long },
     loseAnswer: true,
@@ -267,7 +249,7 @@ test.concurrent('a database that fails once the refund is sent hides neither its
   // Another address, and so the memory of another database.
   await using own = await createTestDatabase({ migrated: true })
   await using database = await startTcpProxy(own.url)
-  const settings = { ...deployment.settings, DATABASE_URL: database.url, PLATFORM_BASE_URL: platform.url }
+  const settings = { ...deployment.settings, DATABASE_URL: database.url, PLATFORM_BASE_URL: platform.origin }
   const refunding = run(refund(10, '--number', `${APP}R-away`, '--yes'), settings)
   await platform.held
   await database.refuse()
@@ -300,13 +282,13 @@ describe('a top-up', () => {
 
   test.concurrent('of unknown outcome waits for a person', async () => {
     const number = `${APP}T${'0'.repeat(20)}`
-    await control('faults', {
+    await plant('faults', {
       operation: 'enterprise/account/applyCharge',
       match: { external_code: number },
       loseAnswer: true,
     })
     const account = 'b'.repeat(32)
-    await control('accounts', [{ account_openid: account, name: 'Other points', balance: '100.00' }])
+    await plant('accounts', [{ account_openid: account, name: 'Other points', balance: '100.00' }])
     const toAccount = (...more: string[]) => topUp('--account', account, ...more)
     const unknown = await dirsync(...toAccount('--number', number))
     expect(unknown.code).toBe(1)
@@ -386,7 +368,7 @@ describe('at a terminal', { tags: 'script' }, () => {
 
   test.concurrent('yes sends no top-up when the account got another while the question stood', async () => {
     const [account, number] = ['b'.repeat(32), `${APP}-asked-${'0'.repeat(12)}`]
-    await control('accounts', [{ account_openid: account, name: 'Points' }])
+    await plant('accounts', [{ account_openid: account, name: 'Points' }])
     const topUp = ['topup', 'send', '--account', account, '--amount', '50', '--taxpayer', 'Example Ltd.']
     const terminal = atTerminal([...topUp, '--number', number], deployment.settings)
     await terminal.shows(/Send this top-up\?/)
@@ -395,9 +377,25 @@ describe('at a terminal', { tags: 'script' }, () => {
     const { code, screen } = await terminal.ended
     expect(code).toBe(1)
     expect(screen.replaceAll(/\s+/g, ' ')).toMatch(
-      /dirsync: nothing was sent: top-up test-applicationT\S+ \(50\.00\) of the same account has been sent since you were asked/,
+      /dirsync: nothing was sent: top-up test-applicationT\S+ \(50\.00\) of the same account was accepted since you were asked/,
     )
     expect(await journal('topup', number)).toEqual([])
+  })
+
+  test.concurrent('nobody is asked about a top-up while another one of the account is open', async () => {
+    const [account, number] = ['c'.repeat(32), `${APP}-open-${'0'.repeat(12)}`]
+    await plant('accounts', [{ account_openid: account, name: 'Points' }])
+    await plant('faults', {
+      operation: 'enterprise/account/applyCharge',
+      match: { external_code: number },
+      loseAnswer: true,
+    })
+    const topUp = ['topup', 'send', '--account', account, '--amount', '50', '--taxpayer', 'Example Ltd.']
+    expect(await dirsync(...topUp, '--number', number, '--yes')).toMatchObject({ code: 1 })
+    const { code, screen } = await atTerminal(topUp, deployment.settings).ended
+    expect(code).toBe(1)
+    expect(screen).not.toMatch(/Send this top-up\?/)
+    expect(screen.replaceAll(/\s+/g, ' ')).toContain(`--although-open ${number}`)
   })
 
   test.concurrent('Ctrl-C at the question sends nothing', async () => {
@@ -415,7 +413,7 @@ describe('at a terminal', { tags: 'script' }, () => {
     await using platform = await holdRefunds(deployment.emulator.url)
     // Another address, and so the memory of another database.
     await using own = await createTestDatabase({ migrated: true })
-    const settings = { ...deployment.settings, DATABASE_URL: own.url, PLATFORM_BASE_URL: platform.url }
+    const settings = { ...deployment.settings, DATABASE_URL: own.url, PLATFORM_BASE_URL: platform.origin }
     const terminal = atTerminal(refund(8, '--yes'), settings)
     await platform.held
     terminal.type('\x03')

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPool } from '../../src/lib/database.ts'
-import { ROLES } from '../../src/sync/process.ts'
+import { ROLES } from '../../src/sync/processes/process.ts'
 import { startSilently } from '../helpers/company.ts'
 import { createDeployment, type Deployment } from '../helpers/deployment.ts'
 import { startPgbouncer } from '../helpers/pgbouncer.ts'

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
+import { spawnDirsync } from '../helpers/process.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
 
 /** A company in sync, with a service that is running. */
@@ -36,6 +37,15 @@ test('a named employee is synced while one waits, and the result is told', async
   expect((await company.onPlatform()).get('e0000')).toMatchObject({ email: 'e0000@one.example.com' })
 })
 
+test('a run that is waited for may be there before the service', async () => {
+  await using own = await createCompany({ employees: 3 })
+  await using waiting = spawnDirsync(['resync', '--wait'], { env: own.settings })
+  await waiting.waitForLine(/No service is running yet .* waiting up to 30 s/)
+  await own.start()
+  expect(await waiting.exited).toEqual({ code: 0, signal: null })
+  expect(waiting.stdout).toMatch(/^Run \d+: changes .*done\n/)
+})
+
 test('a run of changes is waited for, as one JSON document', async () => {
   await mail('two.example.com', 2)
   const waited = await dirsync('resync', '--wait', '--json')
@@ -62,6 +72,7 @@ test('an unknown employee fails the wait, and the others are still synced', asyn
     / · failed\n +This run failed\.\n +neither HR nor dirsync knows an employee nobody/,
   )
   expect(unknown.stdout).toMatch(/Plan and outcome\n +no plan was made\n/)
+  expect((await dirsync('status', '--json')).json().failed_runs).toEqual([])
   const mixed = await dirsync('resync', '--employee', 'e0001', 'nobody', '--wait', '--json')
   expect(mixed.code).toBe(1)
   expect(mixed.json()).toMatchObject({ ok: false, state: 'done', planned: 1, message: 'unknown: nobody' })
@@ -213,7 +224,9 @@ describe('a run that its breaker holds', () => {
       stderr: expect.stringContaining('1 of these rows are not undecided'),
     })
     const rejected = await dirsync('reject', id, '--department', 'D2', '--reason', 'not them')
-    expect(rejected).toMatchObject({ code: 0, stdout: expect.stringContaining('2 rows are rejected') })
+    expect(rejected.stdout).toMatch(
+      /2 rows are rejected.*\nRejected rows are not sent until HR changes them\./,
+    )
     const approved = await dirsync('approve', id, '--employee', 'e0001', '--work', 'changed', '--json')
     expect(approved.json()).toEqual({ run: held, decision: 'approved', planned: 1, part: expect.any(Number) })
     await endOf(company.db, approved.json().part)
@@ -248,6 +261,8 @@ describe('a run that its breaker holds', () => {
 })
 
 describe('cancel, pause and resume', () => {
+  let held: number
+
   test('calls are paused and go on, and status shows who, when and why', async () => {
     const paused = await dirsync('pause', '--reason', 'maintenance', '--json')
     expect(paused.json()).toEqual({ paused: true, reason: 'maintenance' })
@@ -278,7 +293,7 @@ describe('cancel, pause and resume', () => {
     expect(plan.stdout).toContain('A run would wait until then.')
     const waited = await dirsync('resync', '--employee', 'e0001', '--wait')
     expect(waited.code).toBe(1)
-    expect(waited.stdout.replace(/\s+/g, ' ')).toContain('Let them go on with `dirsync resume`')
+    expect(waited.stdout.replace(/\s+/g, ' ')).toContain('Let them go on with `npx dirsync resume`')
     expect((await dirsync('resume')).stdout).toBe('Calls to the platform have been resumed.\n')
     expect((await dirsync('resume', '--json')).json()).toEqual({ paused: false, was_paused: false })
     const { rows } = await company.db.query(
@@ -291,20 +306,37 @@ describe('cancel, pause and resume', () => {
   })
 
   test('a run that is over or held cannot be cancelled, and the reason is told', async () => {
-    await mail('five.example.com', 20)
-    const held = await company.run('changes')
-    expect(await dirsync('cancel', String(held.id))).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining(
-        `run ${held.id} is held, so nothing of it is under way: reject it instead`,
-      ),
-    })
-    await company.db.query('select dirsync.reject($1)', [held.id])
     const { id } = await company.run('employees', 'e0001')
     expect(await dirsync('cancel', String(id))).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`run ${id} is done, so nothing of it is under way`),
     })
+    await mail('five.example.com', 20)
+    held = (await company.run('changes')).id
+    expect(await dirsync('cancel', String(held))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(
+        `run ${held} is held, so nothing of it is under way: reject it instead`,
+      ),
+    })
+  })
+
+  test('what is rejected is not sent until HR changes it, and an employee can be sent all the same', async () => {
+    const { stdout } = await dirsync('reject', String(held))
+    expect(stdout).toMatch(
+      new RegExp(
+        `^Run ${held} is rejected: nothing of its plan is sent\\.\n` +
+          'Rejected rows .* until HR changes them\\. .*dirsync resync --employee ID\n$',
+      ),
+    )
+    expect((await dirsync('plan')).stdout).toMatch(
+      /nothing to do; 30 in scope\n +rejected +20, which wait for HR to change them\n/,
+    )
+    expect((await dirsync('plan', '--json')).json()).toMatchObject({ planned: 0, rejected: 20 })
+    await company.hr.query(`update person set email = 'new@five.example.com' where userid = 'e0002'`)
+    expect((await dirsync('plan', '--json')).json()).toMatchObject({ planned: 1, rejected: 19 })
+    expect((await dirsync('resync', '--employee', 'e0001', '--wait')).code).toBe(0)
+    expect((await company.onPlatform()).get('e0001')).toMatchObject({ email: 'e0001@five.example.com' })
   })
 
   test('what a cancelled run has taken back is not counted as done', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createDeployment } from '../helpers/deployment.ts'
 import { duringFile } from '../helpers/during.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { type Run, dirsync as run, wideLines } from './dirsync.ts'
 
@@ -43,11 +44,13 @@ test.concurrent('the summary of a sync is short, and gives the outcome and hints
     object
   >[]
   expect(run?.outcomes).toMatchObject({ deleted: 3 })
-  expect(stdout).toMatch(/^Open ids +326 {2}bound$/m)
+  expect(stdout).toMatch(/^Open ids +330 {2}bound$/m)
   expect(stdout).toMatch(/^Outcome unknown +2 {2}1 refund, 1 top-up; 2 wait for a person$/m)
   expect(stdout).toMatch(/^ +\S.*dirsync refund list --state unknown$/m)
   expect(stdout).toMatch(/^ +\S.*dirsync topup list --state unknown$/m)
-  expect(stdout).toMatch(/^Enterprise E900 is halted since/m)
+  expect(stdout).toMatch(
+    /^Enterprise E900 is halted since [\d:]+: enterprise code refused\n {2}.* \(1000240002\)$/m,
+  )
   expect(stdout).toMatch(/dirsync dead-letters list +every case/)
   expect(wideLines(stdout)).toEqual([])
   expect(stdout.split('\n').length).toBeLessThan(60)
@@ -200,7 +203,7 @@ test.concurrent.each([
 
 test.concurrent.each([
   [['runs', '9999'], 'there is no run 9999'],
-  [['approve', '1'], 'there is no held run 1'],
+  [['approve', '1'], 'run 1 is done: there is nothing to decide'],
   [['reject', '9999'], 'there is no held run 9999'],
   [['dead-letters', 'show', '9999'], 'there is no case 9999'],
   [['plan', '9999', '--csv'], 'there is no run 9999'],
@@ -244,6 +247,24 @@ test.concurrent.each([
   expect(stdout.match(/^Times are in UTC\S*\.$/gm) ?? []).toHaveLength(times.length > 0 ? 1 : 0)
 })
 
+test.concurrent.each(['en', 'zh-CN'])(
+  'advice in %s names the program as a person types it',
+  async DIRSYNC_LANG => {
+    const settings = { ...deployment.settings, DIRSYNC_LANG }
+    const elsewhere = { ...settings, PLATFORM_APP_ID: 'another-application' }
+    const told = [
+      await run(['status'], settings),
+      await run(['alerts'], settings),
+      await run(['alerts', 'rules'], settings),
+      await run(['dead-letters', 'show', String(await caseOf('invalid_hr_row'))], settings),
+      await run(['doctor'], elsewhere),
+      await run(['plan', '--full'], elsewhere),
+    ].map(({ stdout, stderr }) => (stdout + stderr).replace(/\s+/g, ' '))
+    for (const text of told) expect(text).not.toContain('`dirsync ')
+    expect(told.filter(text => text.includes('`npx dirsync '))).toHaveLength(3)
+  },
+)
+
 describe('plan', () => {
   const written = async () => {
     const counts = await deployment.own.pool.query(
@@ -286,6 +307,26 @@ describe('plan', () => {
       message: expect.stringContaining(`No department is deleted while run ${rows[0].id} is held`),
     })
     await deployment.own.pool.query('delete from dirsync.sync_run where id = $1', [rows[0].id])
+  })
+
+  test('of an HR that looks wrong is none', async () => {
+    const none = join(await temporaryFolder(), 'nobody.sql')
+    await writeFile(
+      none,
+      `select '' as enterprise_code, 'e1' as userid, '' as dept_code, true as active where false`,
+    )
+    const settings = { ...deployment.settings, HR_EMPLOYEES_SQL: none }
+    const told = await run(['plan', '--json'], settings)
+    expect(told.code).toBe(1)
+    expect(told.json()).toMatchObject({
+      verdict: 'would stop: HR looks wrong',
+      message: expect.stringContaining('HR delivered no rows at all'),
+      planned: null,
+    })
+    for (const name of ['reasons', 'sample', 'rejected']) expect(told.json()).not.toHaveProperty(name)
+    const { stdout } = await run(['plan'], settings)
+    expect(stdout).toContain('HR delivered no rows at all')
+    expect(stdout).not.toMatch(/vanished|^ *(employees|sample)\b/im)
   })
 
   test('of everything asks the platform about every valid employee, and writes nothing', async () => {
@@ -345,8 +386,7 @@ describe('plan', () => {
   }
 
   async function callsOf(operation: string): Promise<number> {
-    const stats = await fetch(`${deployment.emulator.url}/_emulator/stats`)
-    const { operations } = (await stats.json()) as { operations: Record<string, { calls: number }> }
+    const { operations } = await controlOf(deployment.emulator.url)('GET', 'stats')
     return operations[operation]?.calls ?? 0
   }
 })
@@ -469,7 +509,9 @@ test('a run of several employees is one run, in the audit too', async () => {
   expect(story.commands).toMatchObject([{ name: 'resync' }])
 })
 
-test('waiting for a run is refused without a process to do it, and the run stays requested', async () => {
+test('waiting for a run ends after 30 s without a process to do it, and the run stays requested', {
+  timeout: 90_000,
+}, async () => {
   const failed = await dirsync('resync', '--full', '--wait')
   expect(failed).toMatchObject({ code: 1, stdout: '' })
   expect(failed.stderr).toMatch(

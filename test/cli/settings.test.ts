@@ -54,6 +54,14 @@ test.concurrent('a wrong schedule stops the start', async () => {
   expect(refused.stderr).toMatch(/SCHEDULE_SYNC_CHANGES holds "sometimes" but should be a cron expression/)
 })
 
+test.concurrent.each([
+  ['a wrong schedule', { SCHEDULE_SYNC_CHANGES: 'garbage' }, /SCHEDULE_SYNC_CHANGES holds "garbage"/],
+  ['a mapping that is not there', { HR_EMPLOYEES_SQL: '/nowhere' }, /HR_EMPLOYEES_SQL holds "\/nowhere"/],
+])('%s stops the start also while the database is away', async (_, wrong, named) => {
+  const refused = await dirsync(['start'], { ...deployment.settings, DATABASE_URL: NOBODY, ...wrong })
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(named) })
+})
+
 test.concurrent('--fresh never touches a database of yours', async () => {
   const refused = await dirsync(['start', '--fresh'], deployment.settings)
   expect(refused.code).toBe(2)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/output.ts'
+import { VERSION } from '../../src/version.ts'
 import { LEAST } from '../helpers/least-settings.ts'
 import { dirsync, dirsyncProcess, type Run, wideLines } from './dirsync.ts'
 
@@ -244,6 +245,9 @@ test.each([
   ['a run beyond all numbers', ['runs', '99999999999999999999'], /is not a run number/],
   ['an unknown kind of run', ['runs', '--kind', 'all'], /there is no kind "all": choose one of changes/],
   ['a wrong limit', ['runs', '--limit', 'all'], /--limit holds "all"/],
+  ['the help of a misspelt command', ['staus', '--help'], /unknown command 'staus'\n.*Did you mean status\?/],
+  ['help for a misspelt command', ['help', 'statuss'], /unknown command 'statuss'\n.*Did you mean status\?/],
+  ['the help of a misspelt subcommand', ['cases', 'shwo', '--help'], /unknown command 'shwo'\n.*mean show\?/],
   ['no subcommand', ['dead-letters'], /Usage: dirsync dead-letters/],
   ['an unknown subcommand', ['dead-letters', 'burn'], /unknown command 'burn'/],
   ['a wrong dead letter', ['dead-letters', 'show', '1.5'], /"1.5" is not a case number/],
@@ -268,8 +272,9 @@ test.each([
     /there is no entity "team": choose one of employee/,
   ],
   ['a case of no number', ['cases', 'show'], /For example:\s+dirsync dead-letters show 17/],
-  ['nothing to retry', ['dead-letters', 'retry'], /either the numbers of cases or --category/],
+  ['nothing to retry', ['dead-letters', 'retry'], /give either the numbers of cases, or --category\n/],
   ['a retry of both', ['dead-letters', 'retry', '1', '--category', 'x'], /either the numbers/],
+  ['nothing to undo', ['dead-letters', 'undo'], /give either the number of a case, or --bulk\n/],
   ['an ignore without reason', ['dead-letters', 'ignore', '1'], /--reason/],
   ['an ignore with an empty reason', ['dead-letters', 'ignore', '1', '--reason', ' '], /--reason is empty/],
   ['an assignment to whom', ['dead-letters', 'assign', '1'], /either --to and a name, or --nobody/],
@@ -289,6 +294,11 @@ test.each([
     /there is no operation "employee\/fire": there are token/,
   ],
   ['an unknown field', ['platform', 'employee/get', '--name', 'x'], /"--name" is not a field.*--userid/],
+  [
+    'a field of an operation that has none',
+    ['platform', 'token/create', '--foo', '1'],
+    /^dirsync: (?:token\/create takes no fields, and "--foo" is not one of its options|token\/create 没有字段，.*)$/m,
+  ],
   ['a field without value', ['platform', 'employee/get', '--userid'], /--userid needs a value/],
   [
     'a field in place of a value',
@@ -444,6 +454,26 @@ test.each([
   expect(refused.code).toBe(code === 'database' ? 1 : 2)
   expect(refused.json()).toEqual({ error: { code, message: expect.stringMatching(sentence) } })
   expect(refused.stderr).toMatch(/^dirsync: .*\p{Script=Han}/u)
+})
+
+test.each([
+  [['help'], /^Usage: dirsync \[options\] .*\nExit codes: 0 done/s],
+  [['help', 'status'], /^Usage: dirsync status /],
+  [['status', '--help'], /^Usage: dirsync status /],
+  [['tokens', 'help'], /^Usage: dirsync tokens /],
+] as const)(
+  '%j gives programs its text in a document, with the exit code of the text',
+  async (args, text) => {
+    const help = await dirsync(args)
+    expect(help).toMatchObject({ code: 0, stdout: expect.stringMatching(text), stderr: '' })
+    const forPrograms = await dirsync([...args, '--json'])
+    expect(forPrograms).toMatchObject({ code: 0, stderr: '' })
+    expect(forPrograms.json()).toEqual({ help: help.stdout.trimEnd() })
+  },
+)
+
+test('the version is given to programs in a document', async () => {
+  expect((await dirsync(['--version', '--json'])).json()).toEqual({ version: VERSION })
 })
 
 test('an unknown command is refused with one sentence by the process', async () => {

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { appendFileSync, chmodSync, copyFileSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createServer as createHttpServer } from 'node:http'
-import { createServer } from 'node:net'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { stripVTControlCharacters } from 'node:util'
 import { blocksOf } from '../docs/pages.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { ROOT } from './compose-file.ts'
 
 /**
@@ -109,14 +109,6 @@ async function copyCheckout(): Promise<void> {
   }
 }
 
-async function freePort(): Promise<string> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise(resolve => server.close(resolve))
-  return String(typeof address === 'object' && address ? address.port : 0)
-}
-
 async function theImage(): Promise<void> {
   section('The image')
   await point('1', 'docker compose --profile demo build', ends(0))
@@ -145,7 +137,10 @@ async function theGuard(): Promise<void> {
   section('The guard')
   await point('8', 'docker compose up', ({ code }) => [
     ['it fails', code !== 0],
-    ['the guard says why', /guard: nothing is set up here.*--profile demo up.*compose\/new-deployment/],
+    [
+      'the guard says why',
+      /guard: nothing is set up here.*--env-file compose\/demo\.env up.*compose\/new-deployment/,
+    ],
   ])
   await point('8', 'docker compose ps --all --format "{{.Service}} {{.State}}"', () => [
     ['neither PostgreSQL nor Redis was started', text => !/^(postgres|redis) (running|exited)/m.test(text)],
@@ -171,9 +166,9 @@ const DIRSYNC = 'docker compose exec -T dirsync dirsync'
 /** A line of the latest runs. */
 const CHANGES_DONE = /\bchanges\b.*\bdone\b/
 
-async function theDemo(port: string): Promise<void> {
+async function theDemo(port: number): Promise<void> {
   section('The demo')
-  await point('10', 'docker compose --profile demo up --detach', ends(0))
+  await point('10', 'docker compose --env-file compose/demo.env up --detach', ends(0))
   await healthy('11', '--profile demo', 8)
   await until(`${DIRSYNC} status`, ({ text }) => CHANGES_DONE.test(text))
   await point('12', `${DIRSYNC} status`, () => [
@@ -293,8 +288,8 @@ interface Told {
 const told: Told[] = []
 
 /** Receives alerts at a port that containers reach as host.docker.internal. */
-async function startReceiver(port: string): Promise<() => void> {
-  const server = createHttpServer((request, response) => {
+async function startReceiver(port: number): Promise<() => void> {
+  const server = createServer((request, response) => {
     let body = ''
     request.setEncoding('utf8').on('data', (part: string) => {
       body += part
@@ -305,7 +300,7 @@ async function startReceiver(port: string): Promise<() => void> {
       response.end('ok')
     })
   })
-  await new Promise<void>(resolve => server.listen(Number(port), '0.0.0.0', resolve))
+  await new Promise<void>(resolve => server.listen(port, '0.0.0.0', resolve))
   return () => server.close()
 }
 
@@ -353,7 +348,9 @@ async function alerts(): Promise<void> {
   )
 }
 
-const BACKUP = 'docker compose exec -T postgres pg_dump -U dirsync -Fc --schema=dirsync dirsync >before.dump'
+/** To the name that the documents restore from. */
+const BACKUP =
+  'docker compose exec -T postgres pg_dump -U dirsync -Fc --schema=dirsync dirsync >before-20261128-0930.dump'
 
 async function newImage(): Promise<void> {
   section('A new image')
@@ -381,7 +378,7 @@ async function newImage(): Promise<void> {
   await point('28', 'docker compose ps --quiet dirsync', ({ text }) => [['dirsync is new', text !== old]])
 }
 
-async function ownDeployment(port: string): Promise<void> {
+async function ownDeployment(port: number): Promise<void> {
   section('A deployment of your own')
   const elsewhere = `${PROJECT}-hr`
   const beside = `DIRSYNC_DEPLOYMENT=demo docker compose --project-name ${elsewhere} --profile demo`
@@ -492,8 +489,8 @@ async function takeDown(): Promise<void> {
 
 const [port, receiverPort, alertPort] = await Promise.all([freePort(), freePort(), freePort()])
 Object.assign(environment, {
-  DIRSYNC_PORT: port,
-  DIRSYNC_NOTIFICATION_PORT: receiverPort,
+  DIRSYNC_PORT: String(port),
+  DIRSYNC_NOTIFICATION_PORT: String(receiverPort),
   DIRSYNC_WORKERS: '3',
 })
 await copyCheckout()

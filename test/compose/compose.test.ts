@@ -5,7 +5,7 @@ import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { SETTINGS } from '../../src/settings/settings.ts'
-import { blocksOf } from '../docs/pages.ts'
+import { blocksOf, PAGES, pageOf } from '../docs/pages.ts'
 import { program } from '../helpers/programs.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import {
@@ -190,6 +190,24 @@ test("the demo's settings are settings, and none is a secret", () => {
   expect(wrong).toEqual([])
 })
 
+test("the demo's data is removed by its project, which has no deployment of one's own in it", () => {
+  const project = parseEnv(readFileSync(join(ROOT, 'compose/demo.env'), 'utf8'))
+  expect(project).toEqual({
+    COMPOSE_PROJECT_NAME: 'dirsync-demo',
+    COMPOSE_PROFILES: 'demo',
+    DIRSYNC_DEPLOYMENT: 'demo',
+  })
+  // The checklist is walked through in a project of its own.
+  const pages = PAGES.filter(page => page !== 'docs/compose-checklist.md' && page !== 'CHANGELOG.md')
+  const removing = pages.flatMap(page =>
+    pageOf(page)
+      .split('\n')
+      .filter(line => /\bdown\b.*(--volumes|-v)\b/.test(line)),
+  )
+  expect(removing).toHaveLength(3)
+  for (const line of removing) expect(line).toContain('docker compose --env-file compose/demo.env down')
+})
+
 describe('an override that a page shows', () => {
   const overrides = ['docs/compose.md', 'docs/hr-files.md']
     .flatMap(blocksOf)
@@ -237,7 +255,7 @@ describe('an override that a page shows', () => {
 
 describe('as Compose reads it', { tags: 'compose' }, () => {
   test('the demo is everything, with nothing prepared', () => {
-    const demo = resolveComposeFile({ profile: 'demo' })
+    const demo = resolveComposeFile({ envFile: 'compose/demo.env' })
     // The older Compose shows the services of every profile.
     const wanted = Object.keys(services).filter(name => name !== 'notifications')
     expect(Object.keys(demo.services)).toEqual(expect.arrayContaining(wanted))
@@ -276,10 +294,10 @@ describe('as Compose reads it', { tags: 'compose' }, () => {
   })
 })
 
-/** The compose file as Compose understands it: `docker-compose [--profile …] config`. */
-function resolveComposeFile(options: { folder?: string; profile?: string }): ComposeFile {
-  const profile = options.profile ? ['--profile', options.profile] : []
-  const text = execFileSync(program('compose'), [...profile, 'config'], {
+/** The compose file as Compose understands it: `docker-compose [--env-file …] config`. */
+function resolveComposeFile(options: { folder?: string; envFile?: string }): ComposeFile {
+  const given = options.envFile ? ['--env-file', options.envFile] : []
+  const text = execFileSync(program('compose'), [...given, 'config'], {
     cwd: options.folder ?? ROOT,
     // No variable of this machine decides: DIRSYNC_DEPLOYMENT comes from .env, or is the default.
     env: { PATH: process.env.PATH, HOME: process.env.HOME },

@@ -121,7 +121,7 @@ describe('the guard', () => {
   test('stops a start without a deployment where the demo is not', () => {
     const { status, stderr } = guard('demo', 'nowhere.invalid')
     expect(status).toBe(2)
-    expect(stderr).toMatch(/--profile demo up.*compose\/new-deployment production/)
+    expect(stderr).toMatch(/--env-file compose\/demo\.env up.*compose\/new-deployment production/)
   })
 
   test('does not concern a deployment of its own', () => {

@@ -6,6 +6,7 @@ import { endpoints, SCREENS } from '../../src/console/screens.ts'
 import type { Services } from '../../src/console/services.ts'
 import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
+import { WAITING_FOR_A_LOCK } from '../sync/store-under-test.ts'
 import { ConsoleUnderTest, openApp, PASSWORD, plantUser } from './console-under-test.ts'
 
 const console = new ConsoleUnderTest()
@@ -254,8 +255,9 @@ describe('one’s own account', () => {
       await client.query(`begin; select from dirsync.console_user where name = 'nora' for update`)
       const chosen = { password: 'a password of my own', again: 'a password of my own' }
       const answer = thief.post('/account/password', chosen)
-      const blocked = `select from pg_locks where not granted`
-      await expect.poll(async () => (await console.pool.query(blocked)).rowCount).toBeGreaterThan(0)
+      await expect
+        .poll(async () => (await console.pool.query(WAITING_FOR_A_LOCK)).rowCount)
+        .toBeGreaterThan(0)
       await console.pool.query(
         `update dirsync.console_session set revoked_at = now() where user_name = 'nora'`,
       )

@@ -34,6 +34,28 @@ describe('with CONSOLE_TOKEN set', () => {
     expect(response.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8')
   })
 
+  test('the API tells whoever sends exactly that token that it is for /metrics alone', async () => {
+    const detailFor = async (authorization: string, language = 'en') => {
+      const headers = { authorization, 'accept-language': language }
+      const response = await console.app.inject({ url: '/api/v1/runs', headers })
+      expect(response.statusCode).toBe(401)
+      expect(response.headers['www-authenticate']).toBe('Bearer realm="dirsync"')
+      expect(response.body).not.toContain(TOKEN)
+      return response.json().detail
+    }
+    expect(await detailFor(`Bearer ${TOKEN}`)).toBe(
+      'This is CONSOLE_TOKEN, which is for /metrics alone. For the API, send a token that `dirsync tokens add` printed.',
+    )
+    expect(await detailFor(`Bearer ${TOKEN}`, 'zh-CN')).toMatch(
+      /CONSOLE_TOKEN.*\/metrics.*dirsync tokens add/,
+    )
+    const others = [`${TOKEN}x`, TOKEN.slice(1), TOKEN.toUpperCase(), 'CONSOLE_TOKEN', '""']
+    const details = await Promise.all(others.map(token => detailFor(`Bearer ${token}`)))
+    expect(new Set(details)).toEqual(
+      new Set(['Send the header "Authorization: Bearer" with a token that `dirsync tokens add` printed.']),
+    )
+  })
+
   test.each(['/healthz', '/readyz'])('%s is open', async url => {
     expect((await console.app.inject(url)).statusCode).toBe(200)
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type CommandFilter, commandNames, listCommands } from '../../src/console/audit/entries.ts'
-import { Commands } from '../../src/sync/commands.ts'
+import { Commands } from '../../src/sync/runs/commands.ts'
 import { fail, plantRun } from '../sync/planted.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
 

@@ -158,3 +158,14 @@ test('a deletion is not said to come with the next run where no run reads the de
   for (const found of [candidates, items])
     expect(found).toMatchObject([{ dept_code: 'closed', deletable_at: null }])
 })
+
+test('of many enterprises each can be chosen', async () => {
+  await mapped.pool.query(
+    `insert into dirsync.department (enterprise_code, dept_code, active)
+     select 'E' || to_char(i, 'FM00'), 'D', true from generate_series(1, 60) i`,
+  )
+  const { body } = await mapped.browse('viewer', 'GET', '/departments?enterprise=E60')
+  const [, choices = ''] = /<select[^>]*name="enterprise"[^>]*>(.*?)<\/select>/s.exec(body) ?? []
+  expect([...choices.matchAll(/<option value="(E\d\d)"/g)]).toHaveLength(60)
+  expect(choices).toMatch(/<option value="E60" selected>E60</)
+})

@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
-import { CASE_STATES } from '../../src/sync/cases.ts'
+import { CASE_STATES } from '../../src/sync/cases/cases.ts'
 import { inWords, toStore } from '../../src/texts/message.ts'
 import { ConsoleUnderTest, hrWith, openApp, signInAs } from './console-under-test.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
-import { raiseHalt } from '../../src/sync/halts.ts'
-import { heartbeat } from '../../src/sync/process.ts'
+import { raiseHalt } from '../../src/sync/outbox/halts.ts'
+import { heartbeat } from '../../src/sync/processes/process.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { ConsoleUnderTest } from './console-under-test.ts'
 

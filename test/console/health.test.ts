@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { raiseHalt } from '../../src/sync/halts.ts'
+import { raiseHalt } from '../../src/sync/outbox/halts.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'

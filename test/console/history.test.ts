@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { readHistory } from '../../src/console/overview/history.ts'
 import { createPool } from '../../src/lib/database.ts'
-import { noteStatuses, readPace } from '../../src/sync/figures.ts'
-import { hash, plant, plantRun } from '../sync/planted.ts'
+import { noteStatuses } from '../../src/sync/health/figures.ts'
+import { readPace } from '../../src/sync/processes/pace.ts'
+import { hash, plant, plantRun, plantWork } from '../sync/planted.ts'
 import { rowsExamined } from '../sync/rows-examined.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
 
@@ -35,7 +36,7 @@ test('the overall state is recorded once per five minutes, with the cases by cat
     { userid: 'e2', source_hash: hash() },
     { userid: 'e3', source_hash: hash(), active: false },
   )
-  await plant(store, 'pending', { operation: 'update-employee', entity_key: 'e2', priority: 3 })
+  await plantWork(store, 'e2')
   await store.pool.query(`update dirsync.pending set created_at = now() - interval '90 seconds'`)
   await Promise.all([1, 2, 3].map(() => noteStatuses(store.pool)))
   expect(await store.rows('select * from dirsync.status_history')).toMatchObject([
@@ -117,6 +118,38 @@ test('calls are per minute, by operation, the same from minutes and from hours',
   )
 })
 
+/** That so many calls of a step that began `since` are told per minute that has passed of it. */
+function expectRate(
+  rate: number | undefined,
+  { calls, since, now, seconds }: { calls: number; since: Date; now: Date; seconds: number },
+): void {
+  const passed = (at: number) => Math.min(seconds, Math.max(60, (at - since.getTime()) / 1000)) / 60
+  expect(rate).toBeLessThanOrEqual(calls / passed(now.getTime() - 1000))
+  expect(rate).toBeGreaterThanOrEqual(calls / passed(Date.now() + 1000))
+}
+
+test('calls of a step under way are per minute that has passed of it, not a drop', async () => {
+  const now = new Date()
+  const since = new Date(now.getTime() - (now.getTime() % 300_000))
+  const before = new Date(since.getTime() - 300_000)
+  await plant(
+    store,
+    'call_minute',
+    calls('employee/get', before, 600, 300),
+    calls('employee/get', since, 600, 300),
+  )
+  const { calls: shown } = await readHistory(store.pool, { from: before, to: now })
+  expect(shown).toEqual([
+    {
+      operation: 'employee/get',
+      per_minute: [120, expect.any(Number)],
+      refused_per_minute: [60, expect.any(Number)],
+    },
+  ])
+  expectRate(shown[0]?.per_minute[1], { calls: 600, since, now, seconds: 300 })
+  expectRate(shown[0]?.refused_per_minute[1], { calls: 300, since, now, seconds: 300 })
+})
+
 test('hours after a clock ran ahead are summed up once it is put back', async () => {
   const hours = 3_600_000
   const now = Date.now()
@@ -127,7 +160,8 @@ test('hours after a clock ran ahead are summed up once it is put back', async ()
   await plant(store, 'call_minute', calls('employee/get', at(-2), 120), calls('employee/get', at(0), 240))
   await noteStatuses(store.pool)
   const { calls: shown } = await readHistory(store.pool, { from: at(-3), to: at(1), step: 3600 })
-  expect(shown.map(({ per_minute }) => per_minute)).toEqual([[1, 2, 0, 4]])
+  expect(shown.map(({ per_minute }) => per_minute)).toEqual([[1, 2, 0, expect.any(Number)]])
+  expectRate(shown[0]?.per_minute[3], { calls: 240, since: thisHour, now: new Date(now), seconds: 3600 })
 })
 
 test('calls that were counted while a clock ran ahead are none of the last minutes once it is put back', async () => {

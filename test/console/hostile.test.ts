@@ -158,6 +158,15 @@ test('a read-only console refuses every change, of an administrator too', async 
   expect(await commands()).toBe(before)
 })
 
+test('a read-only console offers the file of cases, which changes nothing, to reviewers', async () => {
+  await using readOnly = await openApp(database.url, { readOnly: true })
+  const see = async (role: AccessRole, url: string) =>
+    readOnly.app.inject({ url, headers: { cookie: await signInAs(readOnly, role), accept: 'text/html' } })
+  expect((await see('viewer', '/cases')).body).not.toContain('href="/cases.csv')
+  expect((await see('reviewer', '/cases')).body).toContain('href="/cases.csv')
+  expect((await see('reviewer', '/cases.csv')).statusCode).toBe(200)
+})
+
 describe('what a cookie holds is never shown as it is', () => {
   test.each([
     ['{"key":"overview.paused","values":{}}', true],
@@ -566,5 +575,31 @@ describe('one viewer', () => {
       `select from dirsync.command where requested_by like '%token:curious%' and name = 'try_mapping'`,
     )
     expect(noted).toHaveLength(1 + 60 - refused.length)
+  })
+
+  test.each([
+    ['GET', '/departments/run', undefined],
+    ['POST', '/employees/9/reveal', { field: 'mobile', reason: 'to call' }],
+    ['POST', '/employees/by-name', { name: 'Person' }],
+  ] as const)('may read HR on demand as often: %s %s', async (method, url, payload) => {
+    const name = `reader-${url.split('/').at(-1)}`
+    const token = await addToken(database.pool, 'test', { name, role: 'admin', expiresAt: TOMORROW })
+    const ask = () =>
+      console.app.inject({
+        method,
+        url: `/api/v1${url}`,
+        headers: bearer(token),
+        ...(payload && { payload }),
+      })
+    const answers = await Promise.all(Array.from({ length: 30 }, ask))
+    const refused = answers.filter(({ statusCode }) => statusCode === 429)
+    expect(refused.length).toBeGreaterThan(4)
+    expect(refused[0]?.headers['ratelimit-policy']).toBe('"looks";q=20;w=40')
+    // What was refused is not recorded, and the rest once.
+    const { rows } = await database.pool.query(
+      `select from dirsync.command where name = 'reveal' and requested_by like $1`,
+      [`%token:${name}%`],
+    )
+    expect(rows).toHaveLength(url.endsWith('reveal') ? answers.length - refused.length : 0)
   })
 })

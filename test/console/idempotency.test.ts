@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { IdempotencyKeys } from '../../src/console/idempotency.ts'
 import { Problem } from '../../src/console/problem.ts'
-import { CommandError } from '../../src/sync/commands.ts'
+import { CommandError } from '../../src/sync/runs/commands.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { DryRunSummary } from '../../src/sync/dry-run-reading.ts'
+import type { DryRunSummary } from '../../src/sync/plan/dry-run-reading.ts'
 import { accessOf, ConsoleUnderTest, keyOf } from './console-under-test.ts'
 
 /* What every list does: paging, refusals, its page and its export. The order and the filters of each have tests of their own. */
@@ -83,6 +83,12 @@ async function plantAll(): Promise<void> {
   await console.pool.query(`update dirsync.dry_run set state = 'done', summary = $1 where id = 1`, [compared])
 }
 
+let planted: Promise<void> | undefined
+const plantOnce = () => {
+  planted ??= plantAll()
+  return planted
+}
+
 interface Listed {
   items: object[]
   next: string | null
@@ -111,7 +117,7 @@ test.each(lists.filter(([path]) => !path.includes(':')))('%s without a row says 
 })
 
 describe('the list', () => {
-  beforeAll(plantAll)
+  beforeAll(plantOnce)
 
   test.each(lists)('%s comes page by page, each row once, to programs and to people', async (_, address) => {
     const whole = await listed(also(address, 'limit=200'))
@@ -228,6 +234,7 @@ test.each([
 describe('a range of moments', () => {
   const HOUR = { from: '2026-11-01T01:00Z', to: '2026-11-01T02:00Z' }
   const query = String(new URLSearchParams(HOUR))
+  beforeAll(plantOnce)
 
   test('narrows dry runs and bulk actions, whose pages have its fields and keep it', async () => {
     const dryRuns = await console.ask('viewer', 'GET', `/api/v1/mapping/dry-runs?${query}`)
@@ -247,10 +254,30 @@ describe('a range of moments', () => {
   test('is that of the curves of the platform', async () => {
     await console.pool.query(`
       insert into dirsync.call_minute
-      values ('2026-11-01 01:30Z', 'employee/get', 700, 0, 0, 0, 0, 0)`)
+      values (date_trunc('minute', now()) - interval '60 hours', 'employee/get', 700, 0, 0, 0, 0, 0)`)
     const busiest = async (url: string) =>
       Number(/at most (\d+) a minute/.exec((await console.browse('viewer', 'GET', url)).body)?.[1])
-    expect(await busiest(`/platform?${query}`)).toBeGreaterThan(0)
+    expect(await busiest('/platform?from=3d&to=2d')).toBeGreaterThan(0)
     expect(await busiest('/platform')).toBe(0)
+  })
+
+  const below = async (path: string) => {
+    const { body } = await console.browse('viewer', 'GET', path)
+    return [...body.matchAll(/<p class="summary">([^<]+)/g)].map(([, text]) => text)
+  }
+
+  test.each(['/platform', '/overview'])('of which hours alone are kept has its calls on %s', async path => {
+    await console.pool.query(`
+      insert into dirsync.call_hour
+      select date_trunc('hour', now() - days * interval '1 day'), 'employee/get', 6000, 0
+      from unnest(array[31.5, 1]) days`)
+    expect(await below(`${path}?from=32d&to=31d`)).toContain('at most 100 a minute on average over 60 min')
+    await console.pool.query('delete from dirsync.call_hour')
+  })
+
+  test.each(['/platform', '/overview'])('of which nothing is kept any more says so on %s', async path => {
+    expect(new Set(await below(`${path}?from=60d&to=40d`))).toEqual(
+      new Set(['Nothing is kept of that time: curves go back 35 days.']),
+    )
   })
 })

@@ -9,6 +9,7 @@ import { until } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
+import { WAITING_FOR_A_LOCK } from '../sync/store-under-test.ts'
 import { openApp, signInAs, type TestApp } from './console-under-test.ts'
 
 const database = duringFile(() => createTestDatabase({ migrated: true }))
@@ -20,19 +21,54 @@ async function listening(databaseUrl = database.url): Promise<TestApp & { url: s
   return Object.assign(console, { url })
 }
 
-async function watch(url: string, headers: Record<string, string>): Promise<IncomingMessage> {
+/** A stream of which every event is kept until it is read. */
+interface Stream extends IncomingMessage {
+  /** The next of its events, which end with an empty line. */
+  next(): Promise<string>
+}
+
+async function watch(url: string, headers: Record<string, string>): Promise<Stream> {
   const asked = request(`${url}/events`, { headers, agent: false }).end()
   onTestFinished(() => void asked.destroy())
   const [answer] = (await once(asked, 'response')) as [IncomingMessage]
-  answer.setEncoding('utf8')
-  return answer
+  let text = ''
+  let end: Error | undefined
+  let more = Promise.withResolvers<void>()
+  const wake = () => {
+    more.resolve()
+    more = Promise.withResolvers()
+  }
+  answer
+    .setEncoding('utf8')
+    .on('data', chunk => {
+      text += chunk
+      wake()
+    })
+    .on('error', () => {})
+    .on('close', () => {
+      end = new Error('the stream has ended')
+      wake()
+    })
+  const next = async () => {
+    for (;;) {
+      const at = text.indexOf('\n\n')
+      if (at >= 0) {
+        const event = text.slice(0, at)
+        text = text.slice(at + 2)
+        return event
+      }
+      if (end) throw end
+      await more.promise
+    }
+  }
+  return Object.assign(answer, { next })
 }
 
-/** Waits for an event that names the topics. */
-async function untilMoved(stream: IncomingMessage, ...topics: string[]): Promise<void> {
+/** Waits for events that name the topics. */
+async function untilMoved(stream: Stream, ...topics: string[]): Promise<void> {
   let text = ''
   while (!topics.every(topic => new RegExp(`^data:.*\\b${topic}\\b`, 'm').test(text)))
-    text += (await once(stream, 'data'))[0]
+    text += `${await stream.next()}\n`
 }
 
 const tokenOf = async (name: string, scopes?: Scope[]) => {
@@ -58,7 +94,9 @@ test('a stream lasts ten minutes, and can be opened again', async () => {
 test('one who opens a hundred streams leaves room for the others', async () => {
   const console = await listening()
   const [greedy, other] = [await tokenOf('greedy'), await tokenOf('other')]
-  const streams = await Promise.all(Array.from({ length: 100 }, () => watch(console.url, greedy)))
+  const streams: Stream[] = []
+  // One after the other: the database says who each is, by two connections, and must answer within three seconds.
+  while (streams.length < 100) streams.push(await watch(console.url, greedy))
   expect(new Set(streams.map(({ statusCode }) => statusCode))).toEqual(new Set([200]))
   const refused = await watch(console.url, greedy)
   expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, '30'])
@@ -151,19 +189,18 @@ describe('the events for programs', () => {
   }
 
   /** The next events of a stream, in their order. */
-  async function* eventsOf(stream: IncomingMessage): AsyncGenerator<Told> {
-    let text = ''
-    for await (const chunk of stream) {
-      text += chunk
-      const parts = text.split('\n\n')
-      text = parts.pop() ?? ''
-      for (const part of parts) {
+  async function* eventsOf(stream: Stream): AsyncGenerator<Told> {
+    try {
+      for (;;) {
+        const part = await stream.next()
         const [, id, type, data] = /^id: (\d+)\nevent: (\S+)\ndata: (.*)$/s.exec(part) ?? []
         if (data === undefined) continue
         const event = JSON.parse(data)
         expect([String(event.id), event.type]).toEqual([id, type])
         yield event
       }
+    } finally {
+      stream.destroy()
     }
   }
 
@@ -179,12 +216,10 @@ describe('the events for programs', () => {
   }
 
   /** What a stream begins with: its place. */
-  async function placeOf(stream: IncomingMessage): Promise<number> {
-    let text = ''
+  async function placeOf(stream: Stream): Promise<number> {
     for (;;) {
-      const place = /^id: (\d+)\n\n/m.exec(text)?.[1]
+      const place = /(?:^|\n)id: (\d+)$/.exec(await stream.next())?.[1]
       if (place !== undefined) return Number(place)
-      text += (await once(stream, 'data'))[0]
     }
   }
 
@@ -199,8 +234,7 @@ describe('the events for programs', () => {
     }
   }
 
-  const areWaiting = async () =>
-    (await database.pool.query(`select from pg_locks where locktype = 'advisory' and not granted`)).rowCount
+  const areWaiting = async () => (await database.pool.query(WAITING_FOR_A_LOCK)).rowCount
 
   const addRun = async (db: Pick<TestDatabase['pool'], 'query'> = database.pool) => {
     const { rows } = await db.query(

@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { RULE_NAMES } from '../../src/alerts/rule.ts'
 import { HrDeliveryError } from '../../src/hr/errors.ts'
 import type { PacerSnapshot } from '../../src/pacing/pacer.ts'
@@ -155,6 +155,10 @@ test('the metrics include the figures that alerts use', async () => {
       ('full-resync', 'off', now(), null, now() - interval '1 day');
     insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by) values
       ('secret-1', 'secret-1', 1, 'unknown', 'secret'), ('secret-2', 'secret-2', 1, 'requested', 'secret');
+    insert into dirsync.refund
+      (outer_refund_no, outer_trade_no, refund_amount, state, settled_at, requested_by, contradicted_at)
+    values ('secret-3', 'secret-3', 1, 'accepted', now(), 'secret', now()),
+           ('secret-4', 'secret-4', 1, 'accepted', now(), 'secret', now() - interval '8 days');
     insert into dirsync.refused_notification (outer_refund_no, reason, last_at) values
       ('secret-1', 'unknown', now()), ('secret-2', 'mismatch', now() - interval '25 hours');
     insert into dirsync.token_creation (base_url, app_id) values ('b', 'a'), ('b', 'a');
@@ -187,6 +191,10 @@ test('the metrics include the figures that alerts use', async () => {
   expect(of('outcomes_unknown')).toEqual({
     'dirsync_outcomes_unknown{kind="refund"}': 1,
     'dirsync_outcomes_unknown{kind="topup"}': 0,
+  })
+  expect(of('outcomes_contradicted_last_week')).toEqual({
+    'dirsync_outcomes_contradicted_last_week{kind="refund"}': 1,
+    'dirsync_outcomes_contradicted_last_week{kind="topup"}': 0,
   })
   expect(value('notifications_refused_last_day')).toBe(1)
   expect(value('token_creations_last_hour')).toBe(2)
@@ -229,6 +237,28 @@ test('with several HR sources, the last success is that of each', async () => {
   ])
   expect(ages[`${name}{kind="changes",source="shanghai"}`]).toBeLessThan(60)
   expect(ages[`${name}{kind="full",source="beijing"}`]).toBeGreaterThanOrEqual(3600)
+})
+
+test('the last success is of all employees, on the present account', async () => {
+  await database.pool.query(`
+    insert into dirsync.sync_run (kind, state, keys, finished_at) values ('changes', 'done', '{a}', now());
+    insert into dirsync.sync_run (kind, state, finished_at) values
+      ('full', 'done', now() - interval '1 hour'), ('departments', 'done', now() - interval '1 hour');
+    insert into dirsync.deployment (id, base_url, app_id, enterprise_code, since)
+    values (gen_random_uuid(), 'b', 'a', '', now() - interval '1 minute')`)
+  onTestFinished(async () => void (await database.pool.query('truncate dirsync.deployment')))
+  await using console = await openApp(database.url)
+  const ages = seriesOf(await scrape(console.app), 'dirsync_run_last_success_age_seconds')
+  expect(Object.keys(ages)).toEqual(['dirsync_run_last_success_age_seconds{kind="departments"}'])
+  await database.pool.query(
+    `insert into dirsync.sync_run (kind, state, finished_at) values ('changes', 'done', now())`,
+  )
+  const later = seriesOf(await scrape(console.app), 'dirsync_run_last_success_age_seconds')
+  expect(
+    Object.keys(later)
+      .map(series => /kind="(\w+)"/.exec(series)?.[1])
+      .sort(),
+  ).toEqual(['changes', 'departments'])
 })
 
 test('series that are gone from the database are gone from the next scrape', async () => {

@@ -4,8 +4,9 @@ import { readPlatformPage } from '../../src/console/platform/query.ts'
 import { askTokenState } from '../../src/console/platform/token-state.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { PostgresTokenStore } from '../../src/platform/token-store.ts'
-import { Commands } from '../../src/sync/commands.ts'
+import { Commands } from '../../src/sync/runs/commands.ts'
 import { duringFile } from '../helpers/during.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from '../platform/fake-platform.ts'
 import { worded } from '../texts/worded.ts'
@@ -19,7 +20,7 @@ beforeEach(async () => {
   await database.pool.query(
     'truncate dirsync.platform_token, dirsync.token_creation, dirsync.pacer, dirsync.call_minute, dirsync.halt',
   )
-  await fetch(`${emulator.url}/_emulator/faults`, { method: 'DELETE' })
+  await controlOf(emulator.url)('DELETE', 'faults')
 })
 
 test('a hold-off that only a worker knows of, as with Redis, is shown on the page, too', async () => {

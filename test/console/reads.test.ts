@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { addToken } from '../../src/console/auth/tokens.ts'
-import { ROLES } from '../../src/sync/process.ts'
+import { ROLES } from '../../src/sync/processes/process.ts'
 import { createCompany, until } from '../helpers/company.ts'
 
 /** What stands in the addresses of the description, as the company below has it. */

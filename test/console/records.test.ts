@@ -161,6 +161,16 @@ test.each([
   },
 )
 
+test('what was called refused and was carried out after all says so, by page and API', async () => {
+  await console.pool.query(`
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at, notified_at, contradicted_at)
+      values ('after-all', 'o9', 1, 'notified', 'ann', '2026-11-03T09:00Z', '2026-11-03T10:00Z', '2026-11-03T10:00Z')`)
+  for (const path of ['/money', '/money/refunds/after-all'])
+    expect((await console.browse('viewer', 'GET', path)).body).toContain('was called refused')
+  const { json } = await api('GET', '/money/refunds/after-all')
+  expect(json).toMatchObject({ contradicted_at: '2026-11-03T10:00:00.000Z' })
+})
+
 test('the overview asks for money whose outcome a person has to find out, alerts or not', async () => {
   await console.pool.query(`
     insert into dirsync.process (id, host, pid, roles, version, heartbeat_at)

@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { FastifyRequest } from 'fastify'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { addToken, revokeToken } from '../../src/console/auth/tokens.ts'
 import { MOST_CASES_COUNTED, readRunStory } from '../../src/console/runs/story.ts'
@@ -233,6 +235,22 @@ describe('one run', () => {
     expect(await readRunStory(console.pool, id)).toMatchObject({ dead_letters_total: 1100 })
   })
 
+  test('lists the latest 50 of what people did about it, and counts the rest', async () => {
+    const id = await addRun({ kind: 'changes', state: 'done' })
+    await console.pool.query(
+      `insert into dirsync.command (name, arguments, requested_by, run_id, reason)
+       select 'approve_part', '{}', 'console:anna', $1, 'part ' || i from generate_series(1, 60) i`,
+      [id],
+    )
+    const { commands, commands_total } = (await api('GET', `/runs/${id}`)).json()
+    expect(commands_total).toBe(60)
+    expect(commands.map(({ reason }: { reason: string }) => reason)).toEqual(
+      Array.from({ length: 50 }, (_, i) => `part ${i + 11}`),
+    )
+    const { body } = await console.browse('viewer', 'GET', `/runs/${id}`)
+    expect(body).toContain('the latest 50 of 60')
+  })
+
   test('that is not there is a 404; one that is over cannot be decided about, and says why', async () => {
     expect((await api('GET', '/runs/999999')).statusCode).toBe(404)
     expect((await api('GET', '/runs/x')).statusCode).toBe(404)
@@ -274,17 +292,33 @@ describe('waiting for a run', () => {
     return pool
   }
 
+  /** Resolves once the handlers of so many requests wait: Fastify tells when each has returned its promise. */
+  const handled = (many: number, isOne: (request: FastifyRequest) => boolean) =>
+    new Promise<void>(resolve => {
+      let left = many
+      const name = 'tracing:fastify.request.handler:end'
+      const count = (told: unknown) => {
+        if (isOne((told as { request: FastifyRequest }).request)) left -= 1
+        if (left === 0) resolve()
+      }
+      subscribe(name, count)
+      onTestFinished(() => void unsubscribe(name, count))
+    })
+
   test.each(['done', 'failed', 'held'])(
     'is answered when it is %s, and holds back no other request',
     async state => {
       const id = await running()
       // More of them than requests of one user are answered at a time.
-      const waiting = Array.from({ length: 10 }, () => api('GET', `/runs/${id}?wait=60`))
+      const waits = Array.from({ length: 10 }, () => `/runs/${id}?wait=60`)
+      const allWait = handled(waits.length, request => request.url.endsWith('?wait=60'))
+      const waiting = Promise.all(waits.map(path => api('GET', path)))
+      await allWait
       expect((await api('GET', `/runs/${id}`)).json().state).toBe('running')
-      const another = () => api('GET', `/runs/${id}?wait=1`)
-      await expect.poll(another).toMatchObject({ statusCode: 429, headers: { 'retry-after': '1' } })
+      const another = await api('GET', `/runs/${id}?wait=1`)
+      expect(another).toMatchObject({ statusCode: 429, headers: { 'retry-after': '1' } })
       await end(id, state)
-      for (const answer of await Promise.all(waiting)) expect(answer.json().state).toBe(state)
+      for (const answer of await waiting) expect(answer.json().state).toBe(state)
     },
   )
 

@@ -9,6 +9,7 @@ import { startConsole } from '../../src/console/server.ts'
 import { duringFile } from '../helpers/during.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
+import { WAITING_FOR_A_LOCK } from '../sync/store-under-test.ts'
 import { consoleConfig, recordLog, silent } from './console-under-test.ts'
 
 const database = duringFile(() => createTestDatabase({ migrated: true }))
@@ -165,10 +166,7 @@ async function lockCases() {
   return {
     release,
     async waiting() {
-      const { rows } = await database.pool.query(
-        `select count(*)::int as n from pg_locks where not granted and relation = 'dirsync.dead_letter'::regclass`,
-      )
-      return rows[0].n
+      return (await database.pool.query(`${WAITING_FOR_A_LOCK} and wait_event = 'relation'`)).rows.length
     },
     [Symbol.asyncDispose]: async () => {
       await release()

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, test } from 'vitest'
-import { ROLES } from '../../src/sync/process.ts'
+import { ROLES } from '../../src/sync/processes/process.ts'
 import { createCompany, person } from '../helpers/company.ts'
 import { parseExposition, seriesOf } from './exposition.ts'
 

@@ -3,10 +3,10 @@ import { readWholePlan } from '../../src/console/plan/query.ts'
 import { planOverview, planPage } from '../../src/console/plan/stored.ts'
 import { toDesired } from '../../src/directory/desired.ts'
 import { hashFields } from '../../src/directory/hash.ts'
-import { keepOutcomes, readNextPlan } from '../../src/sync/stored-plan.ts'
+import { keepOutcomes, readNextPlan } from '../../src/sync/plan/stored-plan.ts'
 import { PlanUnderTest } from '../sync/plan-under-test.ts'
 import { plant, plantRun } from '../sync/planted.ts'
-import { SILENT } from '../sync/store-under-test.ts'
+import { SILENT, WAITING_FOR_A_LOCK } from '../sync/store-under-test.ts'
 import { worded } from '../texts/worded.ts'
 
 const place = new PlanUnderTest()
@@ -156,8 +156,7 @@ describe('the overview of a held plan', () => {
         [run],
       )
       const reading = read()
-      for (let waits = 0; waits === 0; )
-        waits = (await pool.query('select from pg_locks where not granted')).rows.length
+      await expect.poll(async () => (await pool.query(WAITING_FOR_A_LOCK)).rowCount).toBeGreaterThan(0)
       await client.query('commit')
       await reading
       const { items } = await page(rows[0]?.part ?? 0, { field: 'name' })

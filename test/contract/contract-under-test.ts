@@ -4,6 +4,7 @@ import { PlatformClient, type PlatformClientOptions } from '../../src/platform/c
 import type { OperationName } from '../../src/platform/operations/index.ts'
 import { type SignAlgorithm, sign } from '../../src/platform/request.ts'
 import { MemoryTokenStore } from '../../src/platform/token.ts'
+import { controlOf, type EmulatorControl } from '../helpers/emulator-control.ts'
 
 /** Short enough for an outer_trade_no of 30 characters to begin with it. */
 export const APP_ID = 'shop8'
@@ -42,6 +43,7 @@ class NotingPacer extends LocalPacer {
 /** The real emulator, real clients of it, and calls signed by hand where a client would refuse to send them. */
 export class ContractUnderTest implements AsyncDisposable {
   readonly emulator: Emulator
+  readonly control: EmulatorControl
   /** Milliseconds that the clients' pacers were asked to pause. */
   readonly pauses: number[] = []
   readonly #algorithm: SignAlgorithm
@@ -49,6 +51,7 @@ export class ContractUnderTest implements AsyncDisposable {
 
   private constructor(emulator: Emulator, algorithm: SignAlgorithm) {
     this.emulator = emulator
+    this.control = controlOf(emulator.url)
     this.#algorithm = algorithm
   }
 
@@ -82,17 +85,6 @@ export class ContractUnderTest implements AsyncDisposable {
     })
     this.#clients.push(client)
     return client
-  }
-
-  /** A control request; throws unless it is answered with 200. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into many shapes
-  async control(method: string, path: string, body?: unknown): Promise<any> {
-    const response = await fetch(`${this.emulator.url}/_emulator/${path}`, {
-      method,
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
-    return response.json()
   }
 
   /** Runs something and tells how it ended and which calls the emulator saw. */

@@ -139,6 +139,10 @@ describe('categories and extended fields', () => {
     ['甲，乙', '乙,甲'],
     [',,', null],
     ['[]', null],
+    ['"Manager"', 'Manager'],
+    ['""', null],
+    ['"A" team', '"A" team'],
+    ['nullable', 'nullable'],
   ])('category %j is %j', (text, wanted) => {
     expect(fieldsOf({ category: text })).toEqual({ category: wanted })
   })
@@ -274,6 +278,12 @@ describe('an invalid row', () => {
     [{ category: '["a"' }, 'category format'],
     [{ category: ',[a' }, 'category format'],
     [{ category: '["\\ud800"]' }, 'category format'],
+    [{ category: '"a,b"' }, 'category format'],
+    [{ category: '["\\"a\\""]' }, 'category format'],
+    [{ category: 'null' }, 'category format'],
+    [{ category: '["null"]' }, 'category format'],
+    [{ category: '{"name": "Manager"}' }, 'category format'],
+    [{ category: '{Manager,Driver}' }, 'category format'],
     [{ birth_day: '02-30' }, 'birth_day date'],
     [{ cost_center_id: '0' }, 'cost_center_id range'],
     [{ cost_center_id: '1.5' }, 'cost_center_id range'],

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
+import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { monitoringPage } from '../../docs/metrics.ts'
 import { alertsPage, runbookPage } from '../../docs/runbook.ts'
@@ -16,7 +17,7 @@ import { type CatalogueEntry, PLATFORM_CODES } from '../../src/platform/codes.ts
 import { OPERATION_NAMES } from '../../src/platform/operation.ts'
 import { OPERATIONS } from '../../src/platform/operations/index.ts'
 import { RENAMED_SETTINGS, SETTINGS } from '../../src/settings/settings.ts'
-import { LANGUAGES } from '../../src/texts/texts.ts'
+import { CATALOGUES, LANGUAGES } from '../../src/texts/texts.ts'
 import { dirsync } from '../cli/dirsync.ts'
 import { sampleFile } from '../examples/sample.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
@@ -49,6 +50,23 @@ test('docs/alerts.md explains fields that its example of a message has', () => {
   const explained = spansOf('docs/alerts.md').flatMap(span => /^alerts\[\]\.(\w+)$/.exec(span)?.[1] ?? [])
   expect(explained.length).toBeGreaterThan(3)
   expect(explained.filter(field => !(field in alert))).toEqual([])
+})
+
+test('a remedy in an example is one that the catalogue has', () => {
+  const remedies = LANGUAGES.flatMap(language =>
+    Object.entries(CATALOGUES[language]).flatMap(([key, text]) =>
+      /^code\..*\.remedy$/.test(key) ? [text] : [],
+    ),
+  )
+  const opening = (text: string) => text.slice(0, text.length / 4)
+  const shown = blocks.flatMap(({ page, text }) => {
+    const words = text.replace(/\s+/g, ' ')
+    return remedies
+      .filter(remedy => words.includes(opening(remedy)))
+      .map(remedy => ({ page, remedy, isWhole: words.includes(remedy) }))
+  })
+  expect(shown.length).toBeGreaterThan(4)
+  expect(shown.filter(({ isWhole }) => !isWhole)).toEqual([])
 })
 
 describe('settings', () => {
@@ -141,20 +159,35 @@ describe('commands', () => {
 })
 
 describe('SQL', () => {
+  const typed = blocks
+    .filter(({ language }) => language === 'console')
+    .flatMap(({ text }) => [...text.replace(/\n\w+-# /g, ' ').matchAll(/^\w+=[#>] (select .*);$/gm)])
+    .map(([, statement = '']) => statement)
+  const written = blocks
+    .filter(({ language }) => language === 'sql')
+    .flatMap(({ text }) => text.replace(/^--.*$/gm, '').split(';\n'))
+    .filter(statement => /\bdirsync\./.test(statement))
+  const named = spans.filter(span => /^select .*dirsync\./.test(span))
+
   test('every query on dirsync runs', async () => {
     await using database = await createTestDatabase({ migrated: true })
-    const typed = blocks
-      .filter(({ language }) => language === 'console')
-      .flatMap(({ text }) => [...text.replace(/\n\w+-# /g, ' ').matchAll(/^\w+=[#>] (select .*);$/gm)])
-      .map(([, statement = '']) => statement)
-    const written = blocks
-      .filter(({ language }) => language === 'sql')
-      .flatMap(({ text }) => text.replace(/^--.*$/gm, '').split(';\n'))
-      .filter(statement => /\bdirsync\./.test(statement))
-    const named = spans.filter(span => /^select .*dirsync\./.test(span))
     expect(Math.min(typed.length, written.length, named.length)).toBeGreaterThan(4)
     for (const statement of [...typed, ...written, ...named])
       await expect(database.pool.query(`explain ${statement}`), statement).resolves.toBeDefined()
+  })
+
+  test('messages and remedies are selected in words', async () => {
+    await using database = await createTestDatabase({ migrated: true })
+    const selects = [...typed, ...written, ...named].filter(text => /^\s*select\b/.test(text))
+    const isWords = /^(?:message|remedy|error)$/
+    expect(selects.length).toBeGreaterThan(20)
+    const stored: string[] = []
+    for (const select of selects) {
+      const { fields } = await database.pool.query(`select * from (${select}) as shown limit 0`)
+      if (fields.some(({ name, dataTypeID }) => isWords.test(name) && dataTypeID === pg.types.builtins.JSONB))
+        stored.push(select)
+    }
+    expect(stored).toEqual([])
   })
 
   test('the short mapping works on the sample', async () => {

@@ -78,7 +78,7 @@ test('of HR in MySQL, what its sessions are, what its user may, and how changes 
     expect.stringMatching(/^ok hr: (?:MariaDB|MySQL) \d+\.\d+\.\d+ answers; sessions are read-only \(on\)$/),
     "ok hr: sessions: time zone +08:00 (the server's own is -05:00), utf8mb4, no sql_mode",
     "warning hr: the HR server's sql_mode has ANSI_QUOTES, which mappings are read without",
-    'warning hr: the HR user may write to 1 tables, though dirsync never does',
+    'warning hr: the HR user may write to tables (1), though dirsync never does',
     'ok mapping: employees.sql: enterprise_code, userid, name',
     'ok mapping: HR_DEPARTMENTS_SQL is not set: no department is ever deleted',
     'ok trigger: HR is not in PostgreSQL, which alone can have one: cron jobs find what HR changes, and at once with HR_POLL_SECONDS',

@@ -96,6 +96,13 @@ test('what the embedded parts brought is named so', () => {
   expect(of('PLATFORM_APP_ID')).toMatchObject({ value: 'demo-application', source: 'embedded' })
   expect(of('PLATFORM_APP_SECRET')).toMatchObject({ value: null, isSet: true, source: 'embedded' })
   expect(of('LOG_LEVEL')).toMatchObject({ value: 'debug', source: 'environment' })
+  // Its application is its own, whatever the environment says.
+  const embedded = { ...loadConfig(LEAST), embedded: true }
+  const own = describeSettings({ PLATFORM_APP_ID: 'another' }, embedded)
+  expect(own.find(({ name }) => name === 'PLATFORM_APP_ID')).toMatchObject({
+    value: 'demo-application',
+    source: 'embedded',
+  })
   // A figure is brought as much as a text.
   const config = { ...loadConfig({ ...LEAST, PLATFORM_RATE_LIMIT: '200' }), embedded: true }
   const rate = describeSettings({}, config).find(({ name }) => name === 'PLATFORM_RATE_LIMIT')

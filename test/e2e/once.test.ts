@@ -63,10 +63,11 @@ test('--once tells of an employee in review what it has sent itself, not what co
   expect(again).not.toContain('could be sent')
 })
 
-test('a trial whose output goes to a file logs no key to sign in with', async () => {
+test('a trial whose output goes to a file logs no key to sign in with, and says with its summary in which zone times are', async () => {
   const cwd = await temporaryFolder()
   const env = { DIRSYNC_LANG: 'en' }
   await using trial = spawnDirsync(['start'], { cwd, env })
+  await trial.waitForLine(/^Times are in/)
   const [line] = await trial.waitForLine(/"msg":"Console: .*/)
   expect(line).toContain('dirsync users link')
   expect(trial.stderr + trial.stdout).not.toContain('key=')
@@ -147,7 +148,7 @@ test('under a pause --once says once that everything waits, and ends', async () 
 describe('a halt', () => {
   const refused = () => createCompany({ employees: 5, settings: { PLATFORM_APP_SECRET: 'wrong' } })
   const SENTENCE =
-    /ERROR: halted: The platform does not accept .+ \(scope \*, .+\)\r?\n {2}→ Run `dirsync doctor`/
+    /ERROR: halted: The platform does not accept .+ \(scope \*, .+\)\r?\n {2}→ Run `npx dirsync doctor`/
 
   test('is told by --once in words where people read along, and to programs as JSON', async () => {
     await using company = await refused()
@@ -156,7 +157,7 @@ describe('a halt', () => {
     expect(read.stderr).toMatch(SENTENCE)
     expect(read.stderr).not.toMatch(/[{}]/)
     expect(read.stdout).toMatch(
-      /Run 1: \w+\n {2}The platform does not accept [^→]+\n {2}→ Run `dirsync doctor`/,
+      /Run 1: \w+\n {2}The platform does not accept [^→]+\n {2}→ Run `npx dirsync doctor`/,
     )
     expect(read.stderr).toBe(stripVTControlCharacters(read.stderr))
     await company.db.query('delete from dirsync.halt')

@@ -189,6 +189,24 @@ describe('a top-up application', () => {
     expect(await codes(other)).toBe(0)
   })
 
+  test('for an account and a taxpayer of which the platform holds none is checked by its form alone', async () => {
+    const { enterprise_code, ...single } = { ...application, enterprise_code: 'E3' }
+    await platform.reset()
+    expect((await platform.call('enterprise/account/applyCharge', single)).code).toBe(0)
+    // What other enterprises hold does not matter, and accounts do not matter to taxpayers.
+    await platform.control('POST', 'state', {
+      enterprises: [{ enterprise_code }],
+      accounts: [{ account_openid: 'a2', name: 'Lunch' }],
+      taxpayers: [{ enterprise_code: 'E1', identifier: '91B', taxpayer_name: 'Of E1' }],
+    })
+    expect((await apply({ external_code: `${APP_ID}-topup-2`, enterprise_code })).code).toBe(0)
+    expect(await apply({ external_code: `${APP_ID}-topup-3` })).toMatchObject({
+      code: 1000220002,
+      msg: expect.stringContaining('account_openid'),
+    })
+    expect((await apply({ external_code: `${APP_ID}-topup-3`, account_openid: 'a2' })).code).toBe(0)
+  })
+
   test.each([
     [{ external_code: 'x'.repeat(30) }, 'external_code must start with the application id'],
     [{ external_code: `${APP_ID}${'x'.repeat(69)}` }, 'external_code must have 30 to 100'],

@@ -64,6 +64,29 @@ describe('seeding', () => {
     })
   })
 
+  test('an answer of employee/get, put back, is the same', async () => {
+    await platform.control('POST', 'departments', [{ dept_code: 'D1' }])
+    await platform.control('POST', 'employees', [
+      { userid: 'u1', name: 'Ana', corp_code: 'W1', gender: 1, mobile: '13800000001', dept_code: 'D1' },
+    ])
+    const { data } = await platform.get({ userid: 'u1' })
+    expect(data).toMatchObject({ userid: 'u1', dept_code: 'D1', dept_name: 'D1' })
+    await platform.reset()
+    await platform.control('POST', 'departments', [{ dept_code: 'D1' }])
+    await platform.control('POST', 'employees', [data])
+    expect((await platform.get({ userid: 'u1' })).data).toEqual(data)
+  })
+
+  test('attributes may be the JSON text of an update', async () => {
+    const employee_attribute = [{ attributeCode: 'tax', attributeValue: '1' }]
+    await platform.control('POST', 'employees', [
+      { userid: 'u1', employee_attribute: JSON.stringify(employee_attribute) },
+      { userid: 'u2', employee_attribute: '' },
+    ])
+    expect(await platform.employee('u1')).toMatchObject({ employee_attribute })
+    expect(await platform.employee('u2')).toMatchObject({ employee_attribute: null })
+  })
+
   test('a new enterprise code is bound with everything on', async () => {
     await platform.control('POST', 'employees', [{ enterprise_code: 'E2', userid: 'u1' }])
     expect((await platform.control('GET', 'state')).enterprises).toEqual([
@@ -96,7 +119,13 @@ describe('seeding', () => {
     ['enterprises', [{ enterprise_code: 'E', features: { salary: true } }], 'salary'],
     ['employees', [{ userid: 'u2', cost_center_id: '9007199254740992' }], 'employees.0.cost_center_id'],
     ['employees', [{ userid: 'u2', gender: '9'.repeat(400) }], 'employees.0.gender'],
+    ['employees', [{ userid: 'u2', employee_attribute: '[{' }], 'employees.0.employee_attribute'],
     ['openids', [{ userid: 'u1' }], 'openids.0.seller_appid'],
+    [
+      'orders',
+      [{ trade_no: 'T1', total_amount: '1', out_trade_no: 'a', outer_trade_no: 'b' }],
+      'outer_trade_no',
+    ],
   ])('a wrong seed of %s is refused as a whole: %j', async (what, items, reason) => {
     await platform.control('POST', 'employees', [
       { userid: 'u1', email: 'ana@example.com', mobile: '13800000001' },

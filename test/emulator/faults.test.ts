@@ -48,6 +48,13 @@ describe('planted answers', () => {
     expect((await platform.employee('u1')).name).toBe('Ana')
   })
 
+  test('a Retry-After alone comes with HTTP 429', async () => {
+    await plant({ operation: 'employee/get', retryAfter: 3, times: 1 })
+    const answer = await platform.get({ userid: 'u1' })
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '3'])
+    expect((await platform.get({ userid: 'u1' })).code).toBe(0)
+  })
+
   test('an error rate alone means HTTP 500; 0 means never', async () => {
     await plant({ operation: 'employee/get', errorRate: 1 }, { operation: 'employee/update', errorRate: 0 })
     expect((await platform.get({ userid: 'u1' })).status).toBe(500)
@@ -204,6 +211,35 @@ describe('rate limits', () => {
     expect((await platform.employee('u1')).name).toBe('first')
   })
 
+  test.each([
+    [{ code: 1000210099 }, { status: 200, code: 1000210099, msg: 'Too many calls.' }],
+    [
+      { code: 5, httpStatus: 503, message: 'slow down' },
+      { status: 503, code: 5, msg: 'slow down' },
+    ],
+    [{ httpStatus: 503 }, { status: 503, code: undefined, text: 'Too many calls.' }],
+    [{ body: '<html>' }, { status: 200, text: '<html>' }],
+    [{ message: 'slow down' }, { status: 429, text: 'slow down' }],
+  ])('%j beside a limit is what calls over it get', async (shape, refusal) => {
+    await toMidHour()
+    const rateLimit = { kind: 'fixed-window', limit: 1, windowMs: 3_600_000 }
+    await plant({ operation: 'employee/get', rateLimit, ...shape })
+    expect(await platform.get({ userid: 'u1' })).toMatchObject({ status: 200, code: 0 })
+    const refused = await platform.get({ userid: 'u1' })
+    expect(refused).toMatchObject(refusal)
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(60)
+    expect(await lastCall()).toMatchObject({ httpStatus: refusal.status, end: 'rate-limited' })
+  })
+
+  test('a Retry-After beside a limit goes before what is left of its window', async () => {
+    await toMidHour()
+    const rateLimit = { kind: 'fixed-window', limit: 1, windowMs: 3_600_000 }
+    await plant({ operation: 'employee/get', rateLimit, retryAfter: 3 })
+    expect((await platform.get({ userid: 'u1' })).code).toBe(0)
+    const refused = await platform.get({ userid: 'u1' })
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '3'])
+  })
+
   test('`times` counts refusals', async () => {
     await plant({
       operation: '*',
@@ -220,6 +256,8 @@ test.each([
   [{}, 'operation'],
   [{ operation: 'employee/create', code: 1 }, 'operation must be * or one of token/create'],
   [{ operation: '*', errorRate: 2 }, 'errorRate'],
+  [{ operation: '*' }, '0: must delay, hold, fail or limit calls'],
+  [{ operation: '*', message: 'x', times: 1, match: { userid: 'u1' } }, '0: must delay, hold'],
   [{ operation: '*', latencyMs: -1 }, 'latencyMs'],
   [{ operation: '*', surprise: true }, 'surprise'],
   [{ operation: '*', rateLimit: { kind: 'leaky', limit: 1, windowMs: 1 } }, 'rateLimit.kind'],

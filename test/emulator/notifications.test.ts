@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { duringFile, duringTest } from '../helpers/during.ts'
 import { APP_ID, PlatformUnderTest, sign } from './platform-under-test.ts'
-import { Receiver } from './receiver.ts'
+import { startMerchant } from './receiver.ts'
 
 const TRADE_NO = 'T000000000000001'
 const OUTER = `${APP_ID}-order-1`
 const HOUR = 3600
 
 const platform = duringFile(() => PlatformUnderTest.start({ notificationTimeoutMs: 60_000 }))
-const receiver = duringTest(() => Receiver.start())
+const receiver = duringTest(startMerchant)
 
 beforeEach(async () => {
   await platform.reset()

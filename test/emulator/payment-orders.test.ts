@@ -200,6 +200,30 @@ describe('paying through the control interface', () => {
 describe('answers in their two shapes', () => {
   beforeEach(() => platform.control('POST', 'orders', [order(1, { asset_code: 'CASH' })]))
 
+  test.each([{}, { assetCode: 'asset_code', tradeNumber: 'outer_trade_no' }])(
+    'an answer of enterprise/consume/get in the shape %j, put back, is the same',
+    async shape => {
+      await platform.control('POST', 'orders', [
+        order(1, {
+          out_trade_no: `${APP_ID}-1`,
+          refund_amount: '2.50',
+          refund_time: '2026-11-02 10:00:00',
+          asset_code: 'QUOTA',
+          commerce_order_detail: { order_price: 10, order_list: [{ product_list: [{ deal_price: 10 }] }] },
+        }),
+        order(2, { status: 1 }),
+      ])
+      await platform.control('POST', 'shapes', shape)
+      const read = async () =>
+        Promise.all([1, 2].map(async number => (await get({ trade_no: order(number).trade_no })).data))
+      const answers = await read()
+      await platform.reset()
+      await platform.control('POST', 'orders', answers)
+      await platform.control('POST', 'shapes', shape)
+      expect(await read()).toEqual(answers)
+    },
+  )
+
   test('the list at the top level or under data', async () => {
     const top = await list()
     expect(top).toMatchObject({ total_count: 1, data_list: [{ assetCode: 'CASH' }] })

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../emulator/emulator.ts'
+import { parseJson } from '../../emulator/fields.ts'
+import { controlOf, type EmulatorControl } from '../helpers/emulator-control.ts'
 
 export const APP_ID = 'app0123456789abcdef0123456789abc'
 export const APP_SECRET = 'Secret-of-the-Application'
@@ -31,12 +33,14 @@ export function sign(parameters: Parameters, secret = APP_SECRET, algorithm = 's
 /** A running emulator and a caller that signs for itself. */
 export class PlatformUnderTest implements AsyncDisposable {
   readonly emulator: Emulator
+  readonly control: EmulatorControl
   readonly #appId: string
   #offsetSeconds = 0
   #token: string | undefined
 
   private constructor(emulator: Emulator, appId: string) {
     this.emulator = emulator
+    this.control = controlOf(emulator.url)
     this.#appId = appId
   }
 
@@ -82,16 +86,11 @@ export class PlatformUnderTest implements AsyncDisposable {
   }
 
   /** A signed call of a JSON operation; `query` goes beside the public parameters. */
-  async callJson(
-    operation: string,
-    body: object | string,
-    query: Parameters = {},
-    init: RequestInit = {},
-  ): Promise<Answer> {
+  async callJson(operation: string, body: object | string, query: Parameters = {}): Promise<Answer> {
     const text = typeof body === 'string' ? body : JSON.stringify(body)
     const parameters = { ...this.publicParameters(await this.token()), ...query }
     const signed = { ...parameters, sign: sign({ ...parameters, _body: text }) }
-    return this.send(operation, signed, text, { headers: { 'content-type': 'application/json' }, ...init })
+    return this.send(operation, signed, text, { headers: { 'content-type': 'application/json' } })
   }
 
   update(userid: string, fields: Parameters): Promise<Answer> {
@@ -126,17 +125,6 @@ export class PlatformUnderTest implements AsyncDisposable {
     return { status: response.status, headers: response.headers, text, code, msg, data }
   }
 
-  /** A control request; resolves to the parsed answer and throws for any status but 200. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into many shapes
-  async control(method: string, path: string, body?: unknown): Promise<any> {
-    const answer = await this.request(`/_emulator/${path}`, {
-      method,
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
-    if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`)
-    return JSON.parse(answer.text)
-  }
-
   /** Calls that are all open at once: none is answered before the last one has arrived. */
   async together(calls: (() => Promise<Answer>)[]): Promise<void> {
     await this.control('POST', 'faults', { operation: '*', hold: true, times: calls.length })
@@ -160,13 +148,5 @@ export class PlatformUnderTest implements AsyncDisposable {
   // biome-ignore lint/suspicious/noExplicitAny: tests look into many shapes
   async employee(userid: string): Promise<any> {
     return (await this.control('GET', `state?userid=${encodeURIComponent(userid)}`)).employees[0]
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

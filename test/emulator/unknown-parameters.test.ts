@@ -66,6 +66,37 @@ describe('what the emulator does not know is ignored', () => {
   })
 })
 
+describe("a null member of the refund's body", () => {
+  test('is a parameter without a value, however deep', async () => {
+    const tradeInfo = {
+      isThirdOrders: 1,
+      provinceCode: null,
+      thirdOrders: [{ thirdSubTradeNo: 'x1', goodsDetail: null }],
+    }
+    const sent = { ...refund, notifyUrl: null, enterpriseCode: null, tradeInfo }
+    expect(await platform.callJson('seller/v3/pay/syncRefund', sent)).toMatchObject({ code: 0, data: 't1' })
+    const second = { ...refund, outerRefundNo: `${APP_ID}-R2`, tradeInfo: null }
+    expect(await platform.callJson('seller/v3/pay/syncRefund', second)).toMatchObject({ code: 0 })
+  })
+
+  test('is missing where the field is required', async () => {
+    const answer = await platform.callJson('seller/v3/pay/syncRefund', { ...refund, reason: null })
+    expect(answer).toMatchObject({ code: 1000220002, msg: expect.stringContaining('reason is required') })
+  })
+
+  test('is refused within a list, and by an emulator that is strict', async () => {
+    const order = { isThirdOrders: 1, thirdOrders: [null] }
+    expect(
+      await platform.callJson('seller/v3/pay/syncRefund', { ...refund, tradeInfo: order }),
+    ).toMatchObject({ code: 1000220002, msg: expect.stringContaining('tradeInfo.thirdOrders.0') })
+    await using strict = await PlatformUnderTest.start({ strict: true })
+    expect(await strict.callJson('seller/v3/pay/syncRefund', { ...refund, notifyUrl: null })).toMatchObject({
+      code: 1000220002,
+      msg: expect.stringContaining('notifyUrl'),
+    })
+  })
+})
+
 test('a known parameter is checked as ever', async () => {
   expect(await platform.update('u1', { gender: '9', nickname: 'A' })).toMatchObject({
     code: 1000220002,

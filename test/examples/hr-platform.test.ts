@@ -5,6 +5,7 @@ import type { PlatformEmployee } from '../../examples/hr/generator/people.ts'
 import { toActual, toDesired } from '../../src/directory/desired.ts'
 import { diffEmployee, type FieldUnit, updateParams } from '../../src/directory/difference.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, keyText } from '../../src/directory/employee.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import {
   type Expected,
@@ -79,10 +80,7 @@ async function call(operation: string, parameters: Record<string, string>): Prom
   return (await response.json()) as Answer
 }
 
-async function state(): Promise<Seed> {
-  const response = await fetch(`${emulator.url}/_emulator/state`)
-  return (await response.json()) as Seed
-}
+const state = () => controlOf(emulator.url)<Seed>('GET', 'state')
 
 function get({ enterprise_code, userid }: ExpectedEmployee): Promise<Answer> {
   return call('employee/get', { enterprise_code, userid })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
 import { type Seed, sampleJson } from './sample.ts'
 
 /** The orders, accounts and taxpayers of the sample, as the emulator holds them. */
@@ -33,7 +34,7 @@ beforeAll(async () => {
   const seed = await sampleJson<Seed>('platform.json')
   employees = seed.employees
   emulator = await startEmulator({ strict: true, appId: APP_ID, appSecret: 'secret', seed })
-  state = await (await fetch(`${emulator.url}/_emulator/state`)).json()
+  state = await controlOf(emulator.url)('GET', 'state')
   orders = state.orders
 })
 afterAll(() => emulator?.close())

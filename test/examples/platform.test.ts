@@ -3,9 +3,11 @@ import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CallRecord } from '../../emulator/call-log.ts'
 import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
 import { OPERATIONS } from '../../src/platform/operations/index.ts'
 import { sign } from '../../src/platform/request.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
 import { spawnScript } from '../helpers/process.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
@@ -16,6 +18,7 @@ const BIN = join(ROOT, 'node_modules/.bin')
 const APP = { appId: 'demo-application', appSecret: 's3cret' }
 const ORDER = `${APP.appId}-0001`
 const TRADE_NO = '2026112100000001'
+const UNTOLD = `${APP.appId}-0002`
 
 /** Every operation of the specification, the example that shows it, and what it prints. */
 const CASES: Record<string, { example: string; args?: string[]; prints: RegExp }> = {
@@ -86,6 +89,21 @@ describe('the examples of examples/platform', () => {
     await using script = spawnExample(example, args)
     expect(await script.exited, script.stderr).toEqual({ code: 0, signal: null })
     expect(script.stdout.trim()).toMatch(prints)
+  })
+
+  test('leave a refund unknown whose order record did not say what was refunded before, and name the enterprise', async () => {
+    const body = JSON.stringify({ code: 0, data: { outer_trade_no: UNTOLD, refund_amount: null, status: 2 } })
+    const faults = [
+      { operation: 'seller/pay/record', body, times: 1 },
+      { operation: 'seller/v3/pay/syncRefund', loseAnswer: true, times: 1 },
+    ]
+    const control = controlOf(emulator.url)
+    await control('POST', 'faults', faults)
+    await using script = spawnExample('refunds-create.ts', [UNTOLD, `${APP.appId}-R2`])
+    expect(await script.exited, script.stderr).toEqual({ code: 0, signal: null })
+    expect(script.stdout.trim()).toBe('unknown')
+    const { calls } = await control<{ calls: CallRecord[] }>('GET', 'calls?operation=seller/pay/record')
+    expect(new Set(calls.map(({ params }) => params.enterprise_code))).toEqual(new Set(['E100']))
   })
 
   test('notification', async () => {
@@ -169,6 +187,14 @@ const SEED = {
           { product_list: [{ product_title: 'Tea, 250 g', purchase_num: 2, deal_price: '50.00' }] },
         ],
       },
+    },
+    {
+      enterprise_code: 'E100',
+      trade_no: '2026112100000002',
+      out_trade_no: UNTOLD,
+      userid: 'u1',
+      total_amount: '100.00',
+      create_time: '2026-11-22 00:30:00',
     },
   ],
   accounts: [

@@ -11,8 +11,9 @@ export function registerChild(runFolder: string, child: ChildProcess): void {
   child.once('exit', () => rmSync(file, { force: true }))
 }
 
-/** Waits until a server has printed that it is ready. @throws Error with all that it printed, if it ends before */
-export async function untilPrinted(child: ChildProcess, name: string, ready: string): Promise<void> {
+/** Registers a server and waits until it has printed `ready`. @throws Error with all that it printed, if it ends before */
+export async function untilReady(runFolder: string, child: ChildProcess, ready: string): Promise<void> {
+  registerChild(runFolder, child)
   let output = ''
   await new Promise<void>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr])
@@ -21,7 +22,7 @@ export async function untilPrinted(child: ChildProcess, name: string, ready: str
         if (output.includes(ready)) resolve()
       })
     child.once('error', reject)
-    child.once('exit', code => reject(new Error(`${name} ended with ${code}: ${output}`)))
+    child.once('exit', code => reject(new Error(`${child.spawnfile} ended with ${code}: ${output}`)))
   })
 }
 

@@ -6,7 +6,8 @@ import { inject } from 'vitest'
 import type { Emulator } from '../../emulator/emulator.ts'
 import { loadConfig } from '../../src/config.ts'
 import { startService } from '../../src/main.ts'
-import type { Role } from '../../src/sync/process.ts'
+import type { Role } from '../../src/sync/processes/process.ts'
+import { controlOf, type EmulatorControl } from './emulator-control.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
 import { testPlatform } from './test-platform.ts'
 
@@ -37,22 +38,26 @@ export interface Company extends AsyncDisposable {
   /** Starts dirsync in this process. */
   start(roles?: readonly Role[]): Promise<Service>
   /** Asks for a run through SQL and waits until it has ended or is held. */
-  run(
-    kind: string,
-    key?: string,
-  ): Promise<{ id: number; state: string; result: RunFigures | null; message: string | null }>
+  run(kind: string, key?: string): Promise<EndedRun>
+  /** Retries a case, and waits as {@link run} does. */
+  retry(id: number | string): Promise<EndedRun>
+  /** The cases of a key, oldest first. */
+  cases(entityKey: string): Promise<pg.QueryResult['rows']>
   /** The emulator's control interface. */
-  control<T = unknown>(method: string, path: string, body?: unknown): Promise<T>
+  control: EmulatorControl
   /** Employees as the platform holds them, by user id. */
   onPlatform(): Promise<Map<string, Record<string, unknown>>>
   /** Calls so far by operation. */
   calls(): Promise<Record<string, number>>
+  /** Calls that `work` took, by operation; tokens left out. */
+  spent(work: () => Promise<unknown>): Promise<Record<string, number>>
 }
 
-interface RunFigures {
-  outcomes: Record<string, number>
-  calls: Record<string, number>
-  deadLetters: Record<string, number>
+interface EndedRun {
+  id: number
+  state: string
+  result: Record<'outcomes' | 'calls' | 'deadLetters', Record<string, number>> | null
+  message: string | null
 }
 
 const DEPARTMENTS = ['D0', 'D1', 'D2', 'D3', 'D4']
@@ -105,13 +110,10 @@ export async function createCompany(options: {
     ...(options.redisUrl ? { REDIS_URL: options.redisUrl } : {}),
     ...options.settings,
   }
-  const control = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-    const answer = await fetch(`${emulator.url}/_emulator/${path}`, {
-      method,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    if (!answer.ok) throw new Error(`${method} ${path}: ${await answer.text()}`)
-    return (await answer.json().catch(() => undefined)) as T
+  const control = controlOf(emulator.url)
+  const calls = async () => {
+    const { operations } = await control<{ operations: Record<string, { calls: number }> }>('GET', 'stats')
+    return Object.fromEntries(Object.entries(operations).map(([operation, { calls }]) => [operation, calls]))
   }
   const services: Service[] = []
   return {
@@ -129,15 +131,26 @@ export async function createCompany(options: {
       const { rows } = await own.pool.query('select dirsync.resync($1, $2) as id', [kind, key ?? null])
       return endOf(own.pool, Number(rows[0].id))
     },
+    async retry(id) {
+      const { rows } = await own.pool.query('select dirsync.retry($1) as run', [id])
+      return endOf(own.pool, Number(rows[0].run))
+    },
+    async cases(entityKey) {
+      const text = 'select * from dirsync.dead_letter where entity_key = $1 order by id'
+      return (await own.pool.query(text, [entityKey])).rows
+    },
     async onPlatform() {
       const { employees } = await control<State>('GET', 'state')
       return new Map(employees.map(employee => [String(employee.userid), employee]))
     },
-    async calls() {
-      const { operations } = await control<{ operations: Record<string, { calls: number }> }>('GET', 'stats')
-      return Object.fromEntries(
-        Object.entries(operations).map(([operation, { calls }]) => [operation, calls]),
+    calls,
+    async spent(work) {
+      const before = await calls()
+      await work()
+      const spent = Object.entries(await calls()).map(
+        ([operation, n]) => [operation, n - (before[operation] ?? 0)] as const,
       )
+      return Object.fromEntries(spent.filter(([operation, n]) => n > 0 && !operation.startsWith('token')))
     },
     async [Symbol.asyncDispose]() {
       for (const service of services) await service.stop()

@@ -2,6 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inject } from 'vitest'
 import type { Emulator } from '../../emulator/emulator.ts'
+import { controlOf } from './emulator-control.ts'
 import { createMariadbDatabase, type MariadbDatabase, startMariadb } from './mariadb.ts'
 import type { MariadbServer } from './mariadb-server.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
@@ -70,9 +71,9 @@ export async function createGroup(options: { ownServer?: boolean } = {}): Promis
       LOG_LEVEL: 'warn',
     },
     async names() {
-      const answer = await fetch(`${emulator.url}/_emulator/state`)
-      const state = (await answer.json()) as { employees: Record<string, string>[] }
-      return new Map(state.employees.map(one => [`${one.enterprise_code}/${one.userid}`, one.name ?? '']))
+      const control = controlOf(emulator.url)
+      const { employees } = await control<{ employees: Record<string, string>[] }>('GET', 'state')
+      return new Map(employees.map(one => [`${one.enterprise_code}/${one.userid}`, one.name ?? '']))
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   }

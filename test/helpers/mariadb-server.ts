@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { killChild, registerChild, untilPrinted } from './children.ts'
+import { killChild, untilReady } from './children.ts'
 import { program } from './programs.ts'
 
 /** A MariaDB of its own process, on 127.0.0.1; its user `root` has no password. */
@@ -90,8 +90,7 @@ export async function launchMariadb(options: {
       ],
       { stdio: ['ignore', 'ignore', 'pipe'], detached: outlivesUs },
     )
-    registerChild(runFolder, child)
-    await untilPrinted(child, 'mariadbd', 'ready for connections')
+    await untilReady(runFolder, child, 'ready for connections')
     if (outlivesUs) {
       child.stderr.destroy()
       child.unref()

@@ -1,7 +1,7 @@
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import { until } from './company.ts'
+import { listening } from './listening.ts'
 
 /** A span as a collector gets it. */
 export interface ReceivedSpan {
@@ -42,7 +42,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const bodies: Buffer[] = []
   const requests: OtlpReceiver['requests'] = []
   let hanging = 0
-  const server = createServer(async (request, response) => {
+  const server = await listening(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     requests.push({ path: request.url ?? '', headers: request.headers })
@@ -60,17 +60,9 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     spans.push(...decode(body))
     response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  let closing: Promise<void> | undefined
-  const close = () => {
-    closing ??= new Promise(resolve => {
-      server.close(() => resolve())
-      server.closeAllConnections()
-    })
-    return closing
-  }
   const receiver: OtlpReceiver = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...server,
+    url: server.origin,
     spans,
     bodies,
     requests,
@@ -79,8 +71,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
       return hanging
     },
     find: wanted => until(async () => spans.find(wanted) ?? null),
-    close,
-    [Symbol.asyncDispose]: close,
+    close: server[Symbol.asyncDispose],
   }
   return receiver
 }

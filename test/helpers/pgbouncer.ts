@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inject } from 'vitest'
-import { killChild, registerChild, untilPrinted } from './children.ts'
+import { killChild, untilReady } from './children.ts'
 import { freePort } from './free-port.ts'
 import { program } from './programs.ts'
 import { temporaryFolder } from './temporary-folder.ts'
@@ -28,14 +28,17 @@ auth_type = any
 pool_mode = ${options.mode}
 max_client_conn = 200
 default_pool_size = 60
+tcp_keepidle = 5
+tcp_keepintvl = 5
+tcp_keepcnt = 2
+tcp_user_timeout = 15000
 `,
   )
   await Promise.all([chmod(folder, 0o755), chmod(settings, 0o644)])
   // It refuses to run as root.
   const asOther = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
   const child = spawn(program('pgbouncer'), [...asOther, settings], { stdio: ['ignore', 'ignore', 'pipe'] })
-  registerChild(inject('runFolder'), child)
-  await untilPrinted(child, 'pgbouncer', 'process up')
+  await untilReady(inject('runFolder'), child, 'process up')
   return {
     urlOf: database => `postgres://${user}@127.0.0.1:${port}/${database}`,
     [Symbol.asyncDispose]: () => killChild(child),

@@ -13,6 +13,8 @@ import { temporaryFolder } from './temporary-folder.ts'
 export interface PostgresPair extends AsyncDisposable {
   /** Address of a database on the primary, which stays the same when the replica takes over. */
   url(database: string): string
+  /** Address of a database on the replica itself. */
+  standbyUrl(database: string): string
   /** Between the two: what the primary commits while it is silent, the replica lacks. */
   readonly replication: Link
   /** Waits until the replica has all that the primary has committed. */
@@ -77,7 +79,8 @@ export async function startPostgresPair(): Promise<PostgresPair> {
     }
   }
   return {
-    url: database => `postgres://postgres@127.0.0.1:${address.port}/${database}`,
+    url: database => urlAt(address.port, database),
+    standbyUrl: database => urlAt(standbyPort, database),
     replication,
     caughtUp: async () => {
       await until(async () => {
@@ -104,7 +107,7 @@ export async function startPostgresPair(): Promise<PostgresPair> {
   }
 }
 
-const urlAt = (port: number) => `postgres://postgres@127.0.0.1:${port}/postgres`
+const urlAt = (port: number, database = 'postgres') => `postgres://postgres@127.0.0.1:${port}/${database}`
 
 async function run(
   native: string,

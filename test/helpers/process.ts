@@ -4,7 +4,7 @@ import { inject } from 'vitest'
 import { registerChild } from './children.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const LAUNCHER = join(ROOT, 'bin/dirsync')
+export const LAUNCHER = join(ROOT, 'bin/dirsync')
 /** Where `bin/dirsync` has Node.js keep what it compiled. */
 export const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/dirsync')
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { killChild, registerChild, untilPrinted } from './children.ts'
+import { killChild, untilReady } from './children.ts'
 import { freePort } from './free-port.ts'
 import { program } from './programs.ts'
 
@@ -36,8 +36,7 @@ export async function launchRedis(options: { runFolder: string; databases?: numb
       ],
       { stdio: ['ignore', 'pipe', 'pipe'], cwd: folder },
     )
-    registerChild(options.runFolder, child)
-    await untilPrinted(child, 'redis-server', 'Ready to accept connections')
+    await untilReady(options.runFolder, child, 'Ready to accept connections')
     return child
   }
 

@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
 import { MailServer } from '../alerts/channels/mail-server.ts'
-import { Receiver } from '../alerts/channels/receiver.ts'
+import { startReceiver } from '../alerts/channels/receiver.ts'
 import { describeBackends } from '../helpers/backends.ts'
 import { type Company, createCompany, person, until } from '../helpers/company.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -61,7 +61,7 @@ describeBackends('the queue in', { timeout: 400_000 }, ({ kind }) => {
     const redis = kind === 'redis' ? await startRedis() : null
     if (redis) onTestFinished(() => redis.stop())
     await using collector = await startOtlpReceiver()
-    await using chat = await Receiver.start(() => [200, 'ok'])
+    await using chat = await startReceiver(() => [200, 'ok'])
     await using mail = await MailServer.start({ authOptional: true, disabledCommands: ['STARTTLS'] })
     const mapping = join(await temporaryFolder(), 'staff.sql')
     await writeFile(mapping, MAPPING)

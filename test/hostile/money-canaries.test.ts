@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { MailServer } from '../alerts/channels/mail-server.ts'
-import { Receiver } from '../alerts/channels/receiver.ts'
+import { startReceiver } from '../alerts/channels/receiver.ts'
 import { describeBackends } from '../helpers/backends.ts'
 import { createCompany, until } from '../helpers/company.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -38,7 +38,7 @@ describeBackends('the queue in', { timeout: 300_000 }, ({ kind }) => {
     if (redis) onTestFinished(() => redis.stop())
     await using mail = await MailServer.start({ authOptional: true, disabledCommands: ['STARTTLS'] })
     await using collector = await startOtlpReceiver()
-    await using chat = await Receiver.start(() => [200, 'ok'])
+    await using chat = await startReceiver(() => [200, 'ok'])
     const [consolePort, port] = [await freePort(), await freePort()]
     const consoleUrl = `http://127.0.0.1:${consolePort}`
     const planted = plantedMoney()

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { settingsOf } from '../hr/files/server-under-test.ts'
 import { openHrSource } from '../hr/hr-database.ts'
 import type { Kind } from './kind.ts'
-import { BREAKS, FILE, type Grammar, pasted, SelectTrial, TODAY } from './selects.ts'
+import { BLANKS, BREAKS, FILE, type Grammar, pasted, SelectTrial, TODAY } from './selects.ts'
 
 /* The same with the SQL of the other servers: MariaDB, whose user may do everything, and DuckDB over delivered files. */
 
@@ -71,6 +71,9 @@ const DISGUISES: Grammar['disguises'] = [
   written => written.replace('(', ' -- (\n('),
   written => written.replace('(', '\n#(\n('),
   written => written.replace('(', ' ('),
+  // In a subquery, the parenthesis of the call.
+  ...BLANKS.map(written => (call: string) => call.replace(/\w\(/, written)),
+  ...BLANKS,
   written => written.replace(/^(\w+)\(/, '`$1`('),
   written => written.replace(/^(\w+)\(/, '"$1"('),
   written => written.replace(/^(\w+)\(/, 'main.$1('),

@@ -105,12 +105,18 @@ const PLAIN = [
   'hidden.was',
 ]
 
+/** Blanks before a parenthesis that a server may take for a part of the name, or for nothing. */
+export const BLANKS = ['\u00a0', '\u2003', '\u200b', '\u202f', '\u3000', '\ufeff'].map(
+  blank => (written: string) => written.replace('(', `${blank}(`),
+)
+
 /** The same name or call, written otherwise. */
 const DISGUISES: ((written: string) => string)[] = [
   written => written,
   written => written.toUpperCase(),
   written => written.replace('(', '/* ( */('),
   written => written.replace('(', ' -- (\n('),
+  ...BLANKS,
   written => written.replace(/^(\w+)\(/, (_, name) => `pg_catalog."${name}"(`),
   written => written.replace(/^(\w)(\w*)\(/, (_, first, rest) => `U&"\\${hex(first, 4)}${rest}"(`),
   written =>
@@ -133,7 +139,9 @@ export const BREAKS = [
   '\n',
   '\f',
   '\u00a0',
+  '\u200b',
   '\u2028',
+  '\u3000',
   '\ufeff',
   ';',
   ';;',

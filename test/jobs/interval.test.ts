@@ -1,5 +1,4 @@
-import cron from 'node-cron'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { longestInterval } from '../../jobs/interval.ts'
 
 const MINUTE = 60
@@ -21,10 +20,15 @@ test.each([
   ['0 2 L * *', 31 * DAY],
   ['0 2 29 2 *', 367 * DAY],
 ])('the longest time between two ticks of %s is %d s', (expression, seconds) => {
-  const task = cron.createTask(expression, () => {})
-  onTestFinished(async () => {
-    await task.destroy()
-  })
   for (const now of ['2026-11-22T08:00', '2026-03-01T00:00', '2027-12-31T23:59'])
-    expect(longestInterval(expression, task, new Date(now)), now).toBe(seconds)
+    expect(longestInterval(expression, new Date(now)), now).toBe(seconds)
+})
+
+test.each([
+  ['Europe/Berlin', '0 2 * * *', DAY],
+  ['America/Santiago', '0 */2 * * *', 2 * HOUR],
+])('a night in which the clocks of %s change counts as any other, for %s', (zone, expression, seconds) => {
+  vi.stubEnv('TZ', zone)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  expect(longestInterval(expression, new Date('2026-11-22T08:00Z'))).toBe(seconds)
 })

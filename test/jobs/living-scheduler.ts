@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 import { CronScheduler } from '../../jobs/scheduler.ts'
-import { heartbeat } from '../../src/sync/process.ts'
+import { heartbeat } from '../../src/sync/processes/process.ts'
 
 const BEAT_MS = 5000
 

@@ -5,10 +5,11 @@ import type { CronJob, JobContext } from '../../jobs/index.ts'
 import type { CronScheduler } from '../../jobs/scheduler.ts'
 import { listSchedules, type Schedule } from '../../src/console/schedules/query.ts'
 import { dirsyncListener } from '../../src/lib/listener.ts'
-import { Commands } from '../../src/sync/commands.ts'
-import { requestScheduledRun } from '../../src/sync/run-requests.ts'
+import { Commands } from '../../src/sync/runs/commands.ts'
+import { requestScheduledRun } from '../../src/sync/runs/run-requests.ts'
 import { CATALOGUES } from '../../src/texts/texts.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { WAITING_FOR_A_LOCK } from '../sync/store-under-test.ts'
 import { LivingScheduler } from './living-scheduler.ts'
 
 const EVERY_SECOND = '* * * * * *'
@@ -165,12 +166,7 @@ describe('a job that is run now', () => {
     try {
       await client.query('begin; lock table dirsync.job_tick')
       const listed = theSchedule()
-      for (let waits = 0; waits === 0; )
-        waits = (
-          await pool.query(
-            `select from pg_locks where relation = 'dirsync.job_tick'::regclass and not granted`,
-          )
-        ).rows.length
+      await expect.poll(async () => (await pool.query(WAITING_FOR_A_LOCK)).rowCount).toBeGreaterThan(0)
       await client.query(
         `insert into dirsync.job_tick (job, due_at, claimed_by, finished_at)
          select job, run_requested_at, gen_random_uuid(), now() from dirsync.job_schedule;

@@ -7,9 +7,10 @@ import { CRON_JOBS, type CronJob, type JobContext } from '../../jobs/index.ts'
 import { type CronScheduler, scheduledJobs } from '../../jobs/scheduler.ts'
 import { ConfigError } from '../../src/config.ts'
 import { onlyRow } from '../../src/lib/database.ts'
-import { deregister } from '../../src/sync/process.ts'
+import { deregister } from '../../src/sync/processes/process.ts'
 import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
+import { WAITING_FOR_A_LOCK } from '../sync/store-under-test.ts'
 import { LivingScheduler } from './living-scheduler.ts'
 
 const EVERY_SECOND = '* * * * * *'
@@ -22,7 +23,7 @@ function job(differs: Partial<CronJob> = {}): CronJob {
 
 describe('the schedule', () => {
   test('is each job’s own, unless a setting says otherwise', () => {
-    const scheduled = scheduledJobs(CRON_JOBS, { 'sync-changes': '*/2 * * * *', prune: 'OFF' })
+    const scheduled = scheduledJobs({ 'sync-changes': '*/2 * * * *', prune: 'OFF' })
     expect(scheduled.map(({ job }) => job.name)).toEqual(
       CRON_JOBS.map(({ name }) => name).filter(name => name !== 'prune'),
     )
@@ -31,7 +32,7 @@ describe('the schedule', () => {
   })
 
   test('has every job, with a default that is right', () => {
-    expect(scheduledJobs(CRON_JOBS, {}).map(({ job }) => job.name)).toEqual([
+    expect(scheduledJobs({}).map(({ job }) => job.name)).toEqual([
       'sync-changes',
       'full-resync',
       'departments',
@@ -50,7 +51,7 @@ describe('the schedule', () => {
   test.each(['every day', '* * *', '61 * * * *', '0 0 32 1 *', '* * * * * * *', '@never'])(
     'refuses the expression %j, saying what it should be',
     expression => {
-      const refused = () => scheduledJobs(CRON_JOBS, { 'full-resync': expression })
+      const refused = () => scheduledJobs({ 'full-resync': expression })
       expect(refused).toThrow(ConfigError)
       expect(refused).toThrow(
         `SCHEDULE_FULL_RESYNC holds ${JSON.stringify(expression)} but should be a cron expression such as "0 2 * * *", or off`,
@@ -59,7 +60,7 @@ describe('the schedule', () => {
   )
 
   test('refuses a setting that names no job, and names those there are', () => {
-    const refused = () => scheduledJobs(CRON_JOBS, { 'sync-change': EVERY_SECOND })
+    const refused = () => scheduledJobs({ 'sync-change': EVERY_SECOND })
     expect(refused).toThrow(ConfigError)
     expect(refused).toThrow(/^SCHEDULE_SYNC_CHANGE names no cron job: there are SCHEDULE_SYNC_CHANGES, /)
   })
@@ -258,8 +259,7 @@ describe('a tick whose process died before it ended', () => {
     )
     const late = scheduler(job({ run: () => Promise.reject(new Error('must not run')) }))
     const started = late.start()
-    const waiting = `select from pg_locks where not granted and locktype = 'transactionid'`
-    await expect.poll(async () => (await database.pool.query(waiting)).rowCount).toBeGreaterThan(0)
+    await expect.poll(async () => (await database.pool.query(WAITING_FOR_A_LOCK)).rowCount).toBeGreaterThan(0)
     await other.query('commit')
     other.release()
     await started

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { dirsyncListener } from '../../src/lib/listener.ts'
-import { aliveProcesses, deregister, heartbeat } from '../../src/sync/process.ts'
+import { aliveProcesses, deregister, heartbeat } from '../../src/sync/processes/process.ts'
 import { hash } from '../sync/planted.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
 

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { Loop } from '../../src/lib/loop.ts'
+import { heldBytes } from '../helpers/memory.ts'
 
 /** A loop whose steps are counted; `next` resolves when one more has begun. */
 function counted(step: (count: number, signal: AbortSignal) => Promise<void> | void, pauseMs = 1) {
@@ -105,4 +106,14 @@ test('tries a step that failed again after a pause of its own', async () => {
   loop.start()
   await worked.promise
   expect(steps).toBe(4)
+})
+
+test('holds no more after thousands of steps, although nothing wakes it', async () => {
+  const loops = Array.from({ length: 200 }, () => counted(() => {}))
+  for (const { loop } of loops) loop.start()
+  const reach = (wanted: number) => Promise.all(loops.map(({ reaches }) => reaches(wanted)))
+  await reach(10)
+  const before = heldBytes()
+  await reach(200)
+  expect(heldBytes() - before).toBeLessThan(2 ** 20)
 })

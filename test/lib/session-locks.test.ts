@@ -174,6 +174,17 @@ test('in a network that falls silent a connection is given up, its holders told 
   expect(await other.lock('e3')).toBeNull()
 })
 
+test('when a statement fails, the locks that it was to return are freed with its connection', async () => {
+  const [one, other] = [locks(), locks()]
+  await taken(one, 'e1')
+  const unlocked = one.unlock('e1')
+  // In one statement with the unlocking. No text of PostgreSQL has this character.
+  await expect(one.lock('\0')).rejects.toThrow('invalid byte sequence')
+  await unlocked
+  await inherited(other, 'e1')
+  await taken(one, 'e2')
+})
+
 test('a database that is away fails the lock, and not the ones after it', async () => {
   const away = new SessionLocks('postgres://nobody@127.0.0.1:1/none', SILENT)
   await expect(away.lock('e1')).rejects.toThrow()

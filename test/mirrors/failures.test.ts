@@ -1,9 +1,11 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { onlyRow, transaction } from '../../src/lib/database.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
+import { listening } from '../helpers/listening.ts'
 import { worded } from '../texts/worded.ts'
-import { casesOf, daysAgo, order, rowsOf, spent } from './mirror-under-test.ts'
+import { casesOf, daysAgo, order, rowsOf } from './mirror-under-test.ts'
 
 let company: Company
 beforeAll(async () => {
@@ -115,7 +117,7 @@ describe('what the platform refuses', () => {
       state: 'open',
     })
 
-    expect(await spent(company, () => tick('taxpayers'))).toEqual({ 'taxpayer/findList': 2 })
+    expect(await company.spent(() => tick('taxpayers'))).toEqual({ 'taxpayer/findList': 2 })
 
     await company.control('DELETE', 'faults')
     await company.db.query('select dirsync.retry($1)', [open.id])
@@ -168,7 +170,7 @@ describe('what the platform refuses', () => {
       older,
     )
     let run: unknown
-    const calls = await spent(company, async () => {
+    const calls = await company.spent(async () => {
       run = await tick('orders')
     })
     expect(calls).not.toHaveProperty('enterprise/consume/get')
@@ -183,7 +185,7 @@ describe('what the platform refuses', () => {
 
   test('for want of permission is not asked again day by day', async () => {
     await fault('enterprise/consume/list', { code: 1002200106 })
-    expect(await spent(company, () => company.run('orders'))).toEqual({ 'enterprise/consume/list': 1 })
+    expect(await company.spent(() => company.run('orders'))).toEqual({ 'enterprise/consume/list': 1 })
     expect(await casesOf(company, 'mirror-orders')).toMatchObject([
       { category: 'no_permission', state: 'open' },
     ])
@@ -204,7 +206,7 @@ describe('what the platform refuses', () => {
       await company.db.query(older, [number, daysAgo(age)])
     await company.control('POST', 'orders', [order(700, 9, { status: 3 }), order(702, 8, { status: 3 })])
     await fault('enterprise/consume/get', { match: { trade_no: odd }, code: 1000220002 })
-    expect(await spent(company, () => company.run('orders'))).toMatchObject({ 'enterprise/consume/get': 2 })
+    expect(await company.spent(() => company.run('orders'))).toMatchObject({ 'enterprise/consume/get': 2 })
     const refused = { field: odd, category: 'invalid_parameter', state: 'open' }
     expect(await casesOf(company, 'mirror-orders')).toMatchObject([refused])
     const states = async () =>
@@ -217,7 +219,7 @@ describe('what the platform refuses', () => {
     expect(await casesOf(company, 'mirror-orders')).toMatchObject([refused])
 
     await company.control('DELETE', 'faults')
-    expect(await spent(company, () => company.run('orders'))).toMatchObject({ 'enterprise/consume/get': 1 })
+    expect(await company.spent(() => company.run('orders'))).toMatchObject({ 'enterprise/consume/get': 1 })
     expect(await casesOf(company, 'mirror-orders')).toEqual([])
     expect(await states()).toEqual([3, 3])
   })
@@ -314,6 +316,24 @@ test('what no index can hold is a case too, and the run ends', async () => {
   ])
 })
 
+test('a refusal with something that cannot be stored is a case without it, and the run ends', async () => {
+  await company.db.query(`
+    create function public.refuse() returns trigger language plpgsql as $$ begin
+      if new.platform_code = 1000220002 then raise exception 'odd' using errcode = '22003'; end if;
+      return new;
+    end $$;
+    create trigger refuse before insert on dirsync.attempt for each row execute function public.refuse()`)
+  try {
+    await fault('assets/limit/enterprise/get', { code: 1000220002 })
+    expect(await company.run('accounts')).toMatchObject({ state: 'failed' })
+    expect(await casesOf(company, 'mirror-accounts')).toMatchObject([
+      { category: 'internal_error', message: 'What the platform gave cannot be stored (SQLSTATE 22003).' },
+    ])
+  } finally {
+    await company.db.query('drop function public.refuse() cascade')
+  }
+})
+
 test('wrong credentials halt everything; the mirror probes by itself, and goes on when they are right', async () => {
   await fault('assets/limit/enterprise/get', { code: 1000210003 })
   const id = await ask('accounts')
@@ -371,7 +391,7 @@ test('of a group every enterprise is asked; one whose code is not bound is halte
   await company.db.query(`insert into dirsync.halt (scope, category, message, remedy, next_probe_at)
     values ('E1', 'enterprise_code', '{"key": "said.words", "values": {"words": "not bound"}}', '{"key": "said.words", "values": {"words": "bind it"}}', now() + interval '1 hour')`)
   await company.db.query(`update dirsync.halt set next_probe_at = now() + interval '1 hour'`)
-  expect(await spent(company, () => company.run('accounts'))).toEqual({})
+  expect(await company.spent(() => company.run('accounts'))).toEqual({})
   const { rows: runs } = await company.db.query('select state from dirsync.sync_run order by id desc limit 1')
   expect(runs).toEqual([{ state: 'failed' }])
   await company.db.query(`delete from dirsync.halt where scope = 'E1'`)
@@ -380,4 +400,29 @@ test('of a group every enterprise is asked; one whose code is not bound is halte
   await company.db.query('update dirsync.halt set next_probe_at = now()')
   expect(await company.run('accounts')).toMatchObject({ state: 'done' })
   expect((await company.db.query('select from dirsync.halt')).rowCount).toBe(0)
+})
+
+test('a trace id of any length and kind is kept with the case, cut', async () => {
+  await using other = await createCompany({ employees: 1, settings: { MIRRORS: 'accounts' } })
+  const traceId = randomBytes(3000).toString('base64url')
+  await using gateway = await listening(async (request, response) => {
+    const { method = '', headers, url = '' } = request
+    const answer = await fetch(new URL(url, other.emulator.url), {
+      method,
+      headers: { 'content-type': headers['content-type'] ?? '' },
+      body: await text(request),
+    })
+    response
+      .writeHead(answer.status, { 'x-trace-id': traceId.replace(/^.{9}/, '$&\t') })
+      .end(await answer.text())
+  })
+  other.settings.PLATFORM_BASE_URL = gateway.origin
+  await other.control('POST', 'faults', [{ operation: 'assets/limit/enterprise/get', code: 1000220002 }])
+  await other.start()
+  expect((await other.run('accounts')).state).toBe('failed')
+  const { rows } = await other.db.query(
+    `select (select trace_id from dirsync.dead_letter) as held, (select trace_id from dirsync.attempt) as tried`,
+  )
+  const cut = `${traceId.slice(0, 200)}…`
+  expect(rows).toEqual([{ held: cut, tried: cut }])
 })

@@ -38,15 +38,3 @@ export async function casesOf(company: Company, operation: string) {
   )
   return rows
 }
-
-/** Numbers of the calls that `work` took, by operation; tokens left out. */
-export async function spent(company: Company, work: () => Promise<unknown>): Promise<Record<string, number>> {
-  const before = await company.calls()
-  await work()
-  const after = await company.calls()
-  return Object.fromEntries(
-    Object.entries(after)
-      .map(([operation, n]) => [operation, n - (before[operation] ?? 0)] as const)
-      .filter(([operation, n]) => n > 0 && !operation.startsWith('token')),
-  )
-}

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { platformDay } from '../../src/lib/text.ts'
 import { FIRST_PAGE, nextPage } from '../../src/mirrors/mirror-reader.ts'
 import { daysToRead, windowStart } from '../../src/mirrors/orders.ts'
-import { enterprisesToAsk, mirrorOf, mirrorOperation } from '../../src/sync/mirror-kind.ts'
+import { enterprisesToAsk, mirrorOf, mirrorOperation } from '../../src/sync/runs/mirror-kind.ts'
 
 test('a mirror and its operation name each other', () => {
   expect(mirrorOperation('orders')).toBe('mirror-orders')
@@ -93,6 +93,13 @@ describe('pages', () => {
   test('are read once more when rows went meanwhile, but not when some came', () => {
     expect(nextPage(third, after(49, 249, 249))).toEqual(AGAIN)
     expect(nextPage(third, after(51, 251, 251))).toEqual(WHOLE)
+  })
+
+  test('are not all read because one in the middle is empty and counts none', () => {
+    const empty = { ...third, page: 2, passRows: 100 }
+    expect(nextPage(empty, after(0, 0, 100))).toEqual(AGAIN)
+    const short = { counted: 250, found: 100 }
+    expect(nextPage({ ...empty, pass: 3 }, after(0, 0, 100))).toEqual({ next: null, short })
   })
 
   test('come to an end even where the platform knows none', () => {

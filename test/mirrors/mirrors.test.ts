@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { TaxpayerReader } from '../../src/mirrors/taxpayers.ts'
+import { inEnglish } from '../../src/texts/message.ts'
 import { dirsync } from '../cli/dirsync.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
-import { casesOf, daysAgo, order, rowsOf, spent } from './mirror-under-test.ts'
+import { casesOf, daysAgo, order, rowsOf } from './mirror-under-test.ts'
 
 let company: Company
 beforeAll(async () => {
@@ -57,7 +59,7 @@ describe('payment orders', () => {
 
   test('that did not change are not written, and only today and yesterday are read again', async () => {
     const before = await orders()
-    const calls = await spent(company, () => company.run('orders'))
+    const calls = await company.spent(() => company.run('orders'))
     expect(calls).toEqual({ 'enterprise/consume/list': 4 })
     expect(await orders()).toEqual(before)
   })
@@ -213,15 +215,15 @@ describe('payment orders', () => {
       `insert into dirsync.payment_order (trade_no, status, listed_on) values ($1, 4, $2), ('T000000000000901', 4, $3)`,
       [late.trade_no, daysAgo(20), daysAgo(181)],
     )
-    expect(await spent(company, () => company.run('orders'))).toMatchObject({ 'enterprise/consume/get': 1 })
-    expect(await spent(company, () => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
+    expect(await company.spent(() => company.run('orders'))).toMatchObject({ 'enterprise/consume/get': 1 })
+    expect(await company.spent(() => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
 
     await seed('orders', [{ ...late, status: 6 }])
     await company.db.query(`update dirsync.payment_order set asked_at = asked_at - interval '1 day'`)
     await company.run('orders')
     expect((await orders()).find(row => row.trade_no === late.trade_no)).toMatchObject({ status: 6 })
     await company.db.query(`update dirsync.payment_order set asked_at = asked_at - interval '1 day'`)
-    expect(await spent(company, () => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
+    expect(await company.spent(() => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
   })
 
   test('that the platform no longer has are marked as gone, until it has them again', async () => {
@@ -266,7 +268,7 @@ describe('payment orders', () => {
     expect((await orders()).map(row => row.trade_no)).toEqual(
       expect.arrayContaining(['T000000000000801', 'T000000000000802']),
     )
-    expect(await spent(company, () => company.run('orders'))).toEqual({ 'enterprise/consume/list': 4 })
+    expect(await company.spent(() => company.run('orders'))).toEqual({ 'enterprise/consume/list': 4 })
   })
 
   describe('whose day has left the window', () => {
@@ -276,7 +278,7 @@ describe('payment orders', () => {
     let usual: Record<string, number>
     /** What a run costs beyond that. */
     const extra = async () => {
-      const calls = await spent(company, () => company.run('orders'))
+      const calls = await company.spent(() => company.run('orders'))
       return Object.fromEntries(
         Object.entries(calls)
           .map(([operation, n]) => [operation, n - (usual[operation] ?? 0)] as const)
@@ -307,7 +309,7 @@ describe('payment orders', () => {
         [ORDER, DAY],
       )
       await company.run('orders')
-      usual = await spent(company, () => company.run('orders'))
+      usual = await company.spent(() => company.run('orders'))
     })
 
     test('are read again once a week, in lists, as long as a refund is possible', async () => {
@@ -486,12 +488,12 @@ describe('payment orders', () => {
     )
     // The day of the other one is read in every run.
     const get = { 'enterprise/consume/get': 1 }
-    expect(await spent(company, () => company.run('orders'))).toMatchObject(get)
+    expect(await company.spent(() => company.run('orders'))).toMatchObject(get)
     const numbers = [today?.trade_no, earlier?.trade_no]
     expect(
       (await orders()).filter(row => numbers.includes(row.trade_no as string)).map(row => row.refund_amount),
     ).toEqual(['2.00', '2.00'])
-    expect(await spent(company, () => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
+    expect(await company.spent(() => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
   })
 })
 
@@ -699,6 +701,24 @@ test('a taxpayer whose number is no longer asked for is marked gone', async () =
     { identifier: 'ID-9', gone_at: expect.any(Date) },
     { identifier: 'id-1', gone_at: null },
   ])
+})
+
+test('a worker without TAXPAYER_IDENTIFIERS marks no taxpayer gone', async () => {
+  await company.db.query(
+    `insert into dirsync.taxpayer (identifier, taxpayer_nature, taxpayer_name) values ('ID-1', 3, 'Kept')`,
+  )
+  const before = await rowsOf(company, 'taxpayer')
+  const db = await company.db.connect()
+  try {
+    const { tasks, nothing } = await new TaxpayerReader([]).plan(db, [''])
+    expect(await rowsOf(company, 'taxpayer')).toEqual(before)
+    expect([tasks, nothing && inEnglish([nothing])]).toEqual([
+      [],
+      expect.stringContaining('none is marked gone'),
+    ])
+  } finally {
+    db.release()
+  }
 })
 
 test('taxpayers with a name that PostgreSQL cannot hold are kept all the same', async () => {

@@ -13,6 +13,7 @@ import {
   without,
 } from '../helpers/notification.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
+import { WAITING_FOR_A_LOCK } from '../sync/store-under-test.ts'
 import { expectStillWorks, failed, openReceiver, SUCCESS } from './receiver-under-test.ts'
 
 const database = duringFile(() => createTestDatabase({ migrated: true }))
@@ -161,7 +162,7 @@ test('no answer comes before the notification is committed', async () => {
     })
     await expect
       .poll(async () => {
-        const { rows } = await pool.query(`select from pg_locks where locktype = 'advisory' and not granted`)
+        const { rows } = await pool.query(`${WAITING_FOR_A_LOCK} and wait_event = 'advisory'`)
         return rows.length
       })
       .toBe(1)

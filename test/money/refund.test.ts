@@ -289,6 +289,13 @@ describe('a notification', () => {
     expect(await refundJournal.read(store.pool, R1)).toMatchObject({ state: 'notified', trade_no: 'P1' })
   })
 
+  test('keeps its trade number when an answer without one comes late', async () => {
+    await writeDown(store)
+    await recordNotification(store.pool, NOTIFICATION)
+    await refundJournal.storeAnswer(store.pool, R1, { ...ACCEPTED, receipt: '' })
+    expect(await refundJournal.read(store.pool, R1)).toMatchObject({ state: 'notified', trade_no: 'P1' })
+  })
+
   test('that is repeated has no effect, also at the same moment', async () => {
     await writeDown(store)
     const results = await Promise.all([1, 2, 3].map(() => recordNotification(store.pool, NOTIFICATION)))

@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, expect } from 'vitest'
+import { afterEach, beforeEach } from 'vitest'
 import { type Emulator, startEmulator } from '../../emulator/emulator.ts'
 import { refundJournal } from '../../src/money/refund.ts'
 import type { SettleDeps } from '../../src/money/settle.ts'
 import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformClient, type PlatformClientOptions } from '../../src/platform/client.ts'
 import { MemoryTokenStore } from '../../src/platform/token.ts'
+import { controlOf, type EmulatorControl } from '../helpers/emulator-control.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
 
 export const APP_ID = 'test-application'
@@ -90,14 +91,8 @@ export class RefundsUnderTest {
     })
   }
 
-  async control<T = unknown>(method: string, path: string, body?: unknown): Promise<T> {
-    const answer = await fetch(`${this.url}/_emulator/${path}`, {
-      method,
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
-    const text = await answer.text()
-    expect(answer.ok, text).toBe(true)
-    return JSON.parse(text) as T
+  get control(): EmulatorControl {
+    return controlOf(this.url)
   }
 
   /** One fault of the next call of an operation. */
@@ -105,9 +100,27 @@ export class RefundsUnderTest {
     await this.control('POST', 'faults', { operation, times: 1, ...fault })
   }
 
-  /** Resolves when the call that the fault waits for has reached the platform. */
-  async arrived(): Promise<void> {
-    while ((await this.control<unknown[]>('GET', 'faults')).length > 0);
+  /**
+   * Resolves when the call that the fault waits for has reached the platform.
+   * @param sending makes the call
+   * @throws when it ends without it, with what it failed with as the cause
+   */
+  async arrived(sending?: Promise<unknown>): Promise<void> {
+    let end: ErrorOptions | undefined
+    sending?.then(
+      () => {
+        end = {}
+      },
+      cause => {
+        end = { cause }
+      },
+    )
+    for (;;) {
+      // Taken first: what has ended by then made its call before the faults are read.
+      const ended = end
+      if ((await this.control<unknown[]>('GET', 'faults')).length === 0) return
+      if (ended) throw new Error('it ended without the call', ended)
+    }
   }
 
   /** Lets the calls go on that faults hold. */

@@ -48,7 +48,7 @@ describe('a refund', () => {
   test('is in the journal before the platform hears of it', async () => {
     await refunds.fault(REFUND_CALL, { hold: true })
     const sent = send()
-    await refunds.arrived()
+    await refunds.arrived(sent)
     expect(worded(await refunds.refund())).toMatchObject({ state: 'requested' })
     await refunds.release()
     await sent
@@ -131,6 +131,18 @@ describe('a refund', () => {
       expect(await settleNow(refunds.deps, no)).toMatchObject({ state: 'unknown' })
     },
   )
+
+  test('is left to a person, if need be, while an earlier one that a person called rejected may still come', async () => {
+    // Its answer is lost, and the platform is yet to carry it out.
+    await refunds.fault(REFUND_CALL, { reset: true })
+    await send()
+    await refundJournal.resolve(refunds.store.pool, REQUEST.outerRefundNo, 'rejected', 'not there', ME)
+    await refunds.fault(REFUND_CALL, { reset: true })
+    const no = `${REQUEST.outerRefundNo}b`
+    expect(await send({ outerRefundNo: no })).toMatchObject({ state: 'unknown' })
+    await showsOnce(4)
+    expect(await settleNow(refunds.deps, no)).toMatchObject({ state: 'unknown', refunded_before: null })
+  })
 
   test('that the platform refuses is rejected, with its words masked', async () => {
     const message = 'no such shop: 13900000001'
@@ -232,7 +244,7 @@ describe('an order', () => {
   test('has one refund at a time: another one is refused while it is being sent', async () => {
     await refunds.fault(REFUND_CALL, { hold: true })
     const sent = send()
-    await refunds.arrived()
+    await refunds.arrived(sent)
     await expect(send(second)).rejects.toMatchObject({
       code: 'ORDER_BUSY',
       message: expect.stringContaining(`${REQUEST.outerRefundNo} of the same order is open (requested)`),
@@ -291,7 +303,7 @@ describe('an outcome is unknown', () => {
     await refunds.fault(REFUND_CALL, { hold: true })
     const giveUp = new AbortController()
     const sent = sendRefund(refunds.deps, REQUEST, { ...ME, signal: giveUp.signal })
-    await refunds.arrived()
+    await refunds.arrived(sent)
     giveUp.abort()
     expect(await sent).toMatchObject({ state: 'unknown' })
   })
@@ -301,7 +313,7 @@ describe('an outcome is unknown', () => {
     const pool = createPool(proxy.url, { max: 4, name: 'cli', logger: SILENT })
     await refunds.fault(REFUND_CALL, { hold: true })
     const sent = sendRefund({ ...refunds.deps, pool }, REQUEST, ME)
-    await refunds.arrived()
+    await refunds.arrived(sent)
     await proxy.refuse()
     await refunds.release()
     expect(worded(await sent)).toMatchObject({
@@ -320,16 +332,17 @@ test('forgetting one that was turned away spares another one that has been sent 
   const pool = createPool(proxy.url, { max: 4, name: 'cli', logger: SILENT })
   await refunds.fault(REFUND_CALL, { hold: true, httpStatus: 429 })
   const sent = sendRefund({ ...refunds.deps, pool }, REQUEST, ME)
-  await refunds.arrived()
+  await refunds.arrived(sent)
   proxy.loseAnswersAfter('delete from dirsync.refund')
   await refunds.release()
   await until(async () => (await refunds.refund()) === null)
   // Its connections drop, and with them its lock; another process sends the number.
   await proxy.refuse()
+  await refunds.store.unlocked()
   await proxy.accept()
   await refunds.fault(REFUND_CALL, { hold: true })
   const again = send()
-  await refunds.arrived()
+  await refunds.arrived(again)
   // Nor does it say that the number is free.
   expect(worded(await sent)).toMatchObject({
     state: 'unknown',
@@ -345,7 +358,7 @@ describe('the answer', () => {
   test('is stored although the connections dropped while it was awaited', async () => {
     await refunds.fault(REFUND_CALL, { hold: true })
     const sent = send()
-    await refunds.arrived()
+    await refunds.arrived(sent)
     await refunds.store.pool.query(
       `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
     )
@@ -362,7 +375,7 @@ describe('the answer', () => {
   ])('of a refund that a fail-over of the database lost is stored all the same: %s', async (state, fault) => {
     await refunds.fault(REFUND_CALL, { hold: true, ...fault })
     const sent = send()
-    await refunds.arrived()
+    await refunds.arrived(sent)
     await refunds.store.pool.query('delete from dirsync.refund')
     await refunds.release()
     expect(await sent).toMatchObject({ state })
@@ -378,7 +391,7 @@ describe('the answer', () => {
   test('of a refund that a fail-over lost is found out if it is unknown', async () => {
     await refunds.fault(REFUND_CALL, { hold: true, loseAnswer: true })
     const sent = send()
-    await refunds.arrived()
+    await refunds.arrived(sent)
     await refunds.store.pool.query('delete from dirsync.refund')
     await refunds.release()
     const { message } = await sent
@@ -391,7 +404,7 @@ describe('the answer', () => {
   test('that is no refusal keeps its code and words, although its sender was taken for dead', async () => {
     await refunds.fault(REFUND_CALL, { hold: true, code: 1000999999, message: 'system busy' })
     const sent = send()
-    await refunds.arrived()
+    await refunds.arrived(sent)
     await refunds.store.pool.query(
       `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
     )
@@ -412,7 +425,7 @@ describe('the answer', () => {
     async (_, fault, stored) => {
       await refunds.fault(REFUND_CALL, { hold: true, ...fault })
       const sent = send()
-      await refunds.arrived()
+      await refunds.arrived(sent)
       await refunds.store.pool.query(
         `update dirsync.refund set outer_refund_no = 'another', state = 'unknown'`,
       )
@@ -437,7 +450,7 @@ describe('the answer', () => {
   test('that contradicts a notification received meanwhile does not free the number', async () => {
     await refunds.fault(REFUND_CALL, { hold: true, httpStatus: 429, retryAfter: 0 })
     const sent = send()
-    await refunds.arrived()
+    await refunds.arrived(sent)
     expect(await recordNotification(refunds.store.pool, notification)).toBe('stored')
     await refunds.release()
     await expect(sent).rejects.toMatchObject({ httpStatus: 429 })
@@ -448,7 +461,7 @@ describe('the answer', () => {
   test('that comes after the notification leaves it as it is', async () => {
     await refunds.fault(REFUND_CALL, { hold: true })
     const sent = send()
-    await refunds.arrived()
+    await refunds.arrived(sent)
     expect(await recordNotification(refunds.store.pool, notification)).toBe('stored')
     await refunds.release()
     expect(await sent).toMatchObject({ state: 'accepted' })
@@ -498,7 +511,7 @@ describe('nothing is sent, and the number stays free,', () => {
     await refunds.fault(RECORD_CALL, { hold: true })
     const giveUp = new AbortController()
     const sent = sendRefund(refunds.deps, REQUEST, { ...ME, signal: giveUp.signal })
-    await refunds.arrived()
+    await refunds.arrived(sent)
     giveUp.abort()
     expect(await notSent(sent)).toMatchObject({ kind: 'aborted' })
   })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { databaseTime } from '../../src/lib/database.ts'
 import { sendTopUp } from '../../src/money/send.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { sender } from '../sync/journal.ts'
@@ -8,8 +9,8 @@ import { APP_ID, APPLICATION, RefundsUnderTest, TOP_UP_CALL } from './refunds-un
 const refunds = new RefundsUnderTest()
 const CODE = APPLICATION.external_code
 
-const send = (over: Partial<typeof APPLICATION> = {}, althoughOpen: string[] = []) =>
-  sendTopUp(refunds.deps, { ...APPLICATION, ...over }, { actor: 'cli:tester', althoughOpen })
+const send = (over: Partial<typeof APPLICATION> = {}, althoughOpen: string[] = [], agreedAt?: Date) =>
+  sendTopUp(refunds.deps, { ...APPLICATION, ...over }, { actor: 'cli:tester', althoughOpen, agreedAt })
 const read = () => topUpJournal.read(refunds.store.pool, CODE)
 
 describe('a top-up application', () => {
@@ -69,7 +70,7 @@ describe('a top-up application', () => {
   test('that a fail-over of the database lost is written down again with its answer', async () => {
     await refunds.fault(TOP_UP_CALL, { hold: true })
     const sent = send()
-    await refunds.arrived()
+    await refunds.arrived(sent)
     await refunds.store.pool.query('delete from dirsync.topup')
     await refunds.release()
     expect(await sent).toMatchObject({ state: 'accepted' })
@@ -139,7 +140,7 @@ describe('an account', () => {
   test('has no other top-up while one is in hand', async () => {
     await refunds.fault(TOP_UP_CALL, { hold: true })
     const sent = send()
-    await refunds.arrived()
+    await refunds.arrived(sent)
     await expect(send(second)).rejects.toMatchObject({
       code: 'ACCOUNT_BUSY',
       message: expect.stringContaining('is open (requested)'),
@@ -148,6 +149,35 @@ describe('an account', () => {
     expect(await sent).toMatchObject({ state: 'accepted' })
     expect(await send(second)).toMatchObject({ state: 'accepted' })
   })
+
+  test('is not topped up again by a person who was asked while one was in hand that is accepted since', async () => {
+    await refunds.fault(TOP_UP_CALL, { hold: true })
+    const sent = send()
+    await refunds.arrived(sent)
+    const agreedAt = await databaseTime(refunds.store.pool)
+    await refunds.release()
+    expect(await sent).toMatchObject({ state: 'accepted' })
+    await expect(send(second, [], agreedAt)).rejects.toMatchObject({
+      code: 'ACCOUNT_CHANGED',
+      message: expect.stringContaining(`top-up ${CODE} (250.00) of the same account was accepted`),
+    })
+    expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
+    expect(await send(second, [CODE], agreedAt)).toMatchObject({ state: 'accepted' })
+  })
+
+  test.each([
+    ['accepted', { code: 'ACCOUNT_CHANGED' }],
+    ['rejected', { state: 'accepted' }],
+  ] as const)(
+    'of which an unknown one is resolved as %s while a person is asked',
+    async (state, expected) => {
+      await refunds.fault(TOP_UP_CALL, { loseAnswer: true })
+      await send()
+      const agreedAt = await databaseTime(refunds.store.pool)
+      await topUpJournal.resolve(refunds.store.pool, CODE, state, 'the vendor says so', { actor: 'cli:li' })
+      expect(await send(second, [], agreedAt).catch(error => error)).toMatchObject(expected)
+    },
+  )
 
   test('needs every open one named', async () => {
     await refunds.fault(TOP_UP_CALL, { loseAnswer: true })

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { FILE, TEXT } from '../../ops/kubernetes/manifests.ts'
 import { SETTINGS } from '../../src/settings/settings.ts'
-import { ROLES } from '../../src/sync/process.ts'
+import { ROLES } from '../../src/sync/processes/process.ts'
 import { ROOT, readComposeFile, secretsOf } from '../compose/compose-file.ts'
 
 /* The types of the manifests' generator know their fields; here their values are held to the schemas of the API. */

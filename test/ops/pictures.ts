@@ -8,6 +8,7 @@ import { chromium } from 'playwright-core'
 import { DASHBOARDS } from '../../ops/grafana/dashboards.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { openEmbedded } from '../../src/trial/environment.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { program } from '../helpers/programs.ts'
 import { launchPrometheus } from './prometheus-server.ts'
@@ -106,9 +107,9 @@ async function live(): Promise<void> {
   const hr = new pg.Client({ connectionString: settings.DATABASE_URL.replace(/dirsync$/, 'hr') })
   const own = new pg.Client({ connectionString: settings.DATABASE_URL })
   await Promise.all([hr.connect(), own.connect()])
-  const fault = (...rules: object[]) =>
-    fetch(`${settings.PLATFORM_BASE_URL}/_emulator/faults`, { method: 'POST', body: JSON.stringify(rules) })
-  const mend = () => fetch(`${settings.PLATFORM_BASE_URL}/_emulator/faults`, { method: 'DELETE' })
+  const control = controlOf(settings.PLATFORM_BASE_URL)
+  const fault = (...rules: object[]) => control('POST', 'faults', rules)
+  const mend = () => control('DELETE', 'faults')
   try {
     await fault({ operation: '*', latencyMs: 30, jitterMs: 40 })
     await own.query(`select dirsync.resync('full'), dirsync.resync('openids')`)

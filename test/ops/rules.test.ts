@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { DASHBOARDS } from '../../ops/grafana/dashboards.ts'
 import { alertOf, FILES } from '../../ops/prometheus/rules.ts'
 import { RULE_NAMES } from '../../src/alerts/rule.ts'
 import { NOT_OVERDUE } from '../../src/alerts/rules/work.ts'
-import { EMPLOYEE_STATUSES_OUT_OF_SCOPE } from '../../src/sync/figures.ts'
+import { EMPLOYEE_STATUSES_OUT_OF_SCOPE } from '../../src/sync/health/figures.ts'
 import { readComposeFile } from '../compose/compose-file.ts'
 import { anchorsOf } from '../docs/pages.ts'
 
@@ -77,7 +78,13 @@ test('the share in sync leaves out the same employees as the built-in alert', ()
   const ratio = groups
     .flatMap(({ rules }) => rules)
     .find(rule => 'record' in rule && rule.record === 'job:dirsync_employees_in_sync:ratio')
-  expect(ratio?.expr).toContain(`{status!~"left|vanished|${NOT_OVERDUE.join('|')}"}`)
+  const counted = `status!~"left|vanished|${NOT_OVERDUE.join('|')}"}`
+  expect(ratio?.expr).toContain(`{${counted}`)
+  // And the panels that name its limit.
+  const shown = JSON.stringify(DASHBOARDS['dirsync-operations.json']).split(
+    JSON.stringify(counted).slice(1, -1),
+  )
+  expect(shown).toHaveLength(3)
 })
 
 test('promtool sees each alert raised, not yet raised, and over', () => {

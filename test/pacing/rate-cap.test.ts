@@ -4,11 +4,12 @@ import { PostgresSlots } from '../../src/pacing/postgres-slots.ts'
 import { SlotPacer } from '../../src/pacing/slot-pacer.ts'
 import type { LeaseRequest } from '../../src/pacing/slots.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
-import { Commands } from '../../src/sync/commands.ts'
-import { readPace } from '../../src/sync/figures.ts'
-import { heartbeat } from '../../src/sync/process.ts'
+import { readPace } from '../../src/sync/processes/pace.ts'
+import { heartbeat } from '../../src/sync/processes/process.ts'
+import { Commands } from '../../src/sync/runs/commands.ts'
 import { until } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from '../platform/fake-platform.ts'
 
@@ -178,11 +179,8 @@ describe('a rate that is learnt', () => {
     await commands.lowerRate(10, inSeconds(3600), 'a test')
     await using process = processOf('auto')
     await called([process], 5, 0)
-    await fetch(`${emulator.url}/_emulator/faults`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify([{ operation: 'employee/get', code: RATE_LIMITED, times: 1 }]),
-    })
+    const refusal = { operation: 'employee/get', code: RATE_LIMITED, times: 1 }
+    await controlOf(emulator.url)('POST', 'faults', refusal)
     while ((await learnt())?.version === 1) await called([process], 1, performance.now())
     await called([process], 20, performance.now())
     expect(await learnt()).toEqual({ rate_per_second: 34, ceiling: 40, version: 2 })

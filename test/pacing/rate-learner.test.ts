@@ -1,10 +1,11 @@
 import { pino } from 'pino'
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { startEmulator } from '../../emulator/emulator.ts'
 import { PostgresSlots } from '../../src/pacing/postgres-slots.ts'
 import { SlotPacer } from '../../src/pacing/slot-pacer.ts'
 import { type CallReport, PlatformClient } from '../../src/platform/client.ts'
 import { duringFile } from '../helpers/during.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from '../platform/fake-platform.ts'
 
@@ -23,17 +24,10 @@ const emulator = duringFile(() =>
 
 beforeEach(async () => {
   await database.pool.query('truncate dirsync.pacer, dirsync.learnt_rate')
-  await fetch(`${emulator.url}/_emulator/faults`, { method: 'DELETE' })
+  await controlOf(emulator.url)('DELETE', 'faults')
 })
 
-async function plant(...rules: object[]): Promise<void> {
-  const response = await fetch(`${emulator.url}/_emulator/faults`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(rules),
-  })
-  expect(response.ok).toBe(true)
-}
+const plant = (rule: object) => controlOf(emulator.url)('POST', 'faults', rule)
 
 /** What a process has that learns the rate; `calls` are its calls but those for a token, `warnings` what it logs. */
 function processOf(rate: number | 'auto' = 'auto') {
@@ -107,8 +101,12 @@ test('a limit is found by two processes, exceeded rarely, and known to the next 
   const [before] = await known()
   await using next = processOf()
   await next.pacer.acquire({ operation: 'employee/get' })
+  // It writes what it has learnt before it goes by that.
+  await vi.waitFor(async () => {
+    const { ratePerSecond, ceiling } = next.pacer.snapshot()
+    expect(await known()).toEqual([{ ratePerSecond, ceiling }])
+  })
   const { ratePerSecond, ceiling, learnt: isLearnt } = next.pacer.snapshot()
-  expect(await known()).toEqual([{ ratePerSecond, ceiling }])
   expect({ ceiling, isLearnt }).toEqual({ ceiling: before.ceiling, isLearnt: true })
   // The next one may have been due to raise it.
   expect(ratePerSecond).toBeGreaterThanOrEqual(before.ratePerSecond)

@@ -16,7 +16,8 @@ test('a query without an answer is given up, and the next one uses a new connect
   const listens = async () =>
     (
       await database.pool.query(
-        `select from pg_stat_activity where application_name = 'dirsync pacer' and state = 'idle'`,
+        `select from pg_stat_activity
+         where datname = current_database() and application_name = 'dirsync pacer' and state = 'idle'`,
       )
     ).rowCount === 1
   const request = { count: 1, spacingMs: 10, learntAs: 'platform@100' }
@@ -38,8 +39,11 @@ test('a session whose LISTEN gets no answer is ended', async () => {
   const slots = new PostgresSlots({ url: proxy.url })
   onTestFinished(() => slots.close())
   const sessions = async () =>
-    (await database.pool.query(`select from pg_stat_activity where application_name = 'dirsync pacer'`))
-      .rowCount
+    (
+      await database.pool.query(
+        `select from pg_stat_activity where datname = current_database() and application_name = 'dirsync pacer'`,
+      )
+    ).rowCount
 
   proxy.loseAnswersAfter('listen dirsync_pacer')
   await expect(slots.lease({ count: 1, spacingMs: 10, learntAs: 'platform@100' })).rejects.toThrow('timeout')

@@ -166,12 +166,12 @@ describe('the payment order list', () => {
     expect(answer).toMatchObject({ total_count: 1, data_list: [{ trade_no: 'T1', pay_amount: '1.10' }] })
   })
 
-  test('no rows', async () => {
-    platform.plan('enterprise/consume/list', text('{"code":0,"data":{"total_count":0,"data_list":null}}'))
+  test.each(['{"total_count":0,"data_list":null}', 'null'])('no rows: %s', async data => {
+    platform.plan('enterprise/consume/list', text(`{"code":0,"data":${data}}`))
     expect(await client.paymentOrders.page({})).toEqual({ total_count: 0, data_list: [] })
   })
 
-  test.each(['{}', '[]', 'null', '"x"', '{"data":null}', '{"code":0,"data":null}', '{"total_count":3}'])(
+  test.each(['{}', '[]', 'null', '"x"', '{"data":null}', '{"total_count":3}', 'sorry'])(
     '%s is no page',
     async body => {
       platform.plan('enterprise/consume/list', text(body))

@@ -4,6 +4,7 @@ import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import type { SignAlgorithm } from '../../src/platform/request.ts'
 import { MemoryTokenStore } from '../../src/platform/token.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
 import { APP_ID, APP_SECRET } from './fake-platform.ts'
 
 let emulator: Emulator
@@ -32,14 +33,7 @@ async function start(signAlgorithm: SignAlgorithm = 'sha256') {
   })
 }
 
-async function control(path: string, body: object): Promise<void> {
-  const response = await fetch(`${emulator.url}/_emulator/${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-  expect(await response.text()).toSatisfy(() => response.ok)
-}
+const control = (path: string, body: object) => controlOf(emulator.url)('POST', path, body)
 
 beforeEach(() => start())
 

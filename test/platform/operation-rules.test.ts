@@ -154,6 +154,16 @@ describe('rules across fields', () => {
     expect(problems('enterprise/account/applyCharge', { ...application, taxpayer: ' ' })).toHaveLength(1)
   })
 
+  test.each(['&', '=', '\u0007'])('numbers with %j cannot be notified of', character => {
+    const numbers = { outerTradeNo: `${own(20)}${character}1`, outerRefundNo: `${own(20)}${character}2` }
+    const rule = 'must not contain &, = or control characters: the notification would be refused'
+    expect(refund({ ...numbers, notifyUrl: 'https://hr.example.com/n' })).toEqual([
+      `outerTradeNo: ${rule}`,
+      `outerRefundNo: ${rule}`,
+    ])
+    expect(refund(numbers)).toEqual([])
+  })
+
   test('external numbers begin with the application id', () => {
     const foreign = 'other0017'.padEnd(30, '7')
     expect(refund({ outerTradeNo: foreign, outerRefundNo: foreign })).toEqual([

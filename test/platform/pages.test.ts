@@ -66,6 +66,16 @@ describe('rows that stay', () => {
     expect(listing.asked).toEqual(pages)
   })
 
+  test('are not all there where a page in the middle is empty and counts none', async () => {
+    const listing = new Listing(numbered(1, 4), 2)
+    const fetch = async (index: number) =>
+      index === 1 ? listing.fetch(1) : { total_count: 0, data_list: [] as Row[] }
+    const rows = everyRow({ ...LIST, fetch })
+    let read = await rows.next()
+    while (!read.done) read = await rows.next()
+    expect(read.value).toEqual({ counted: 4, found: 2 })
+  })
+
   test('has_next ends the list', async () => {
     const listing = new Listing(numbered(1, 4), 2, undefined, 'has_next')
     expect(await listing.read()).toEqual(numbered(1, 4))

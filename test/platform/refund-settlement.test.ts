@@ -17,9 +17,16 @@ function settled(
   refundedBefore: string | null,
   refundedNow: string | null,
   minutes = 1,
-  more: { refundAmount?: string; paymentOrders?: RefundedRecord[]; notCarriedOutAfterMs?: number } = {},
+  more: {
+    refundAmount?: string
+    paymentOrders?: RefundedRecord[]
+    notCarriedOutAfterMs?: number
+    platformCode?: number
+    paid?: string | null
+  } = {},
 ) {
   const { paymentOrders = [{ status: 3, refund_amount: refundedBefore }], ...others } = more
+  const { paid = `${9 * paymentOrders.length}.00` } = more
   const settled = settleByOrderRecord({
     refundAmount: '5.00',
     refundedBefore,
@@ -29,7 +36,13 @@ function settled(
     notCarriedOutAfterMs: DAY * MINUTE,
     ...others,
   })
-  return settled ?? settleByPaymentOrders(paymentOrders, refundedBefore)
+  return (
+    settled ??
+    settleByPaymentOrders(
+      paymentOrders.map(order => ({ pay_amount: '9.00', ...order })),
+      { refundedBefore, paid },
+    )
+  )
 }
 const verdict = (...args: Parameters<typeof settled>) => settled(...args).verdict
 
@@ -82,6 +95,14 @@ describe('a refund whose answer was lost', () => {
     })
   })
 
+  test.each<[string, { paid?: string | null; paymentOrders?: RefundedRecord[] }]>([
+    ['another one has to be there', { paid: '12.00' }],
+    ['the record does not say what was paid', { paid: null }],
+    ['one does not say what was paid', { paymentOrders: [{ status: 3, pay_amount: null }] }],
+  ])('is for a person when the payment orders are not all of the order: %s', (_, more) => {
+    expect(settled('0', '0', DAY + 1, more)).toEqual({ verdict: 'unknown', forPerson: true })
+  })
+
   test('is for a person when no payment order is known: it may be pending, however old it is', () => {
     for (const days of [1.1, 3, 30])
       expect(settled('0', '0', days * DAY, { paymentOrders: [] })).toEqual({
@@ -90,6 +111,15 @@ describe('a refund whose answer was lost', () => {
       })
     expect(settled('0', '5.00', 3 * DAY, { paymentOrders: [] })).toMatchObject({ verdict: 'carried_out' })
     expect(settled('0', '0', DAY, { paymentOrders: [] })).toMatchObject({ forPerson: false })
+  })
+
+  test('is for a person when it was answered with a code: its number may have been carried out before', () => {
+    expect(settled('5.00', '5.00', DAY, { platformCode: 1000229001 })).toMatchObject({ forPerson: false })
+    expect(settled('5.00', '5.00', DAY + 1, { platformCode: 1000229001 })).toEqual({
+      verdict: 'unknown',
+      forPerson: true,
+    })
+    expect(verdict('5.00', '10.00', DAY + 1, { platformCode: 1000229001 })).toBe('carried_out')
   })
 
   test('is for a person as soon as waiting will not tell', () => {

@@ -1,7 +1,11 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { PlatformClient, type PlatformClientOptions } from '../../src/platform/client.ts'
+import {
+  PlatformClient,
+  type PlatformClientOptions,
+  type UnsettledRefund,
+} from '../../src/platform/client.ts'
 import { dispositionOf, OutcomeUnknownError, PlatformError } from '../../src/platform/errors.ts'
 import { duringTest } from '../helpers/during.ts'
 import { envelope, FakePlatform, ok, type Reply, reset, silence, status } from './fake-platform.ts'
@@ -182,7 +186,7 @@ test('an unknown outcome needs no change in HR', async () => {
 
 describe('settling a refund', () => {
   const sentAt = new Date(1_770_000_000_000)
-  const settle = (refundedBefore: string | null, more: { tradeNo?: string; enterpriseCode?: string } = {}) =>
+  const settle = (refundedBefore: string | null, more: Partial<UnsettledRefund> = {}) =>
     client.refunds.settle({
       outerTradeNo: `${APP}-T1`,
       refundAmount: '10.10',
@@ -213,17 +217,25 @@ describe('settling a refund', () => {
   })
 
   test.each([
-    [3, 'not_carried_out'],
-    [5, 'unknown'],
-  ] as const)('the payment order, where its number is known, has status %i', async (state, verdict) => {
-    await client.close()
-    client = connect({ clock: () => sentAt.getTime() + LATE })
-    platform.plan('seller/pay/record', record(5.05))
-    platform.plan('enterprise/consume/get', ok({ status: state, refund_amount: 5.05 }))
-    expect(await settle('5.05', { tradeNo: '2026112100000001', enterpriseCode: 'E1' })).toBe(verdict)
-    for (const operation of ['seller/pay/record', 'enterprise/consume/get'])
-      expect(platform.of(operation).map(({ form }) => form.get('enterprise_code'))).toEqual(['E1'])
-  })
+    [3, 100, undefined, 'not_carried_out'],
+    [3, 60, undefined, 'unknown'],
+    [3, 100, 1000229001, 'unknown'],
+    [5, 100, undefined, 'unknown'],
+  ] as const)(
+    'the payment order, where its number is known, has status %i, and paid are %d of 100; the error has the code %s',
+    async (state, pay_amount, platformCode, verdict) => {
+      await client.close()
+      client = connect({ clock: () => sentAt.getTime() + LATE })
+      platform.plan('seller/pay/record', record(5.05))
+      platform.plan('enterprise/consume/get', ok({ status: state, pay_amount, refund_amount: 5.05 }))
+      expect(await settle('5.05', { tradeNo: '2026112100000001', enterpriseCode: 'E1', platformCode })).toBe(
+        verdict,
+      )
+      const asked = ['seller/pay/record', ...(platformCode ? [] : ['enterprise/consume/get'])]
+      for (const operation of asked)
+        expect(platform.of(operation).map(({ form }) => form.get('enterprise_code'))).toEqual(['E1'])
+    },
+  )
 
   test('an order that the platform does not know is an error', async () => {
     platform.plan(

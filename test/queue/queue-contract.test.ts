@@ -1,13 +1,16 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
+import type pg from 'pg'
 import type { Logger } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createQueueBackend, openQueueStore, type QueueBackend } from '../../src/queue/backend.ts'
 import { type DeliveredJob, MOST_KEYS_OF_JOB } from '../../src/queue/job.ts'
 import type { JobHandler } from '../../src/queue/job-worker.ts'
+import { createPostgresStore } from '../../src/queue/postgres.ts'
 import { createRedisStore } from '../../src/queue/redis.ts'
 import { describeBackends } from '../helpers/backends.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 import { redisUrl } from '../helpers/redis.ts'
 import { worded } from '../texts/worded.ts'
 import { openPostgresStore, STORES, type TestStore } from './backends.ts'
@@ -378,9 +381,24 @@ test('the queue in PostgreSQL says that it is not migrated yet, and works as soo
   work(queue, recorder.handler)
   await expect(queue.add([update('a')])).rejects.toMatchObject({ code: 'QUEUE_NOT_MIGRATED' })
   const findings = await queue.doctor()
-  expect(findings).toMatchObject([{ what: { key: 'said.queue_bare' } }])
-  expect(worded(findings)).toMatchObject([{ ok: false, remedy: 'run `dirsync migrate`' }])
+  expect(findings).toEqual([{ ok: false, what: { key: 'said.queue_bare' } }])
   await queue.prepare()
   await queue.add([update('a')])
   await recorder.execution(1)
+})
+
+test('time-outs and the isolation level of a database are not those of the queue in it', async () => {
+  await using database = await createTestDatabase()
+  await database.pool.query(`do $$ begin
+    execute format('alter database %I set default_transaction_isolation = ''repeatable read''', current_database());
+    execute format('alter database %I set statement_timeout = ''10s''', current_database());
+  end $$`)
+  const store = createPostgresStore(database.url)
+  await store.prepare()
+  const { connection, close } = store.connect('worker', () => {})
+  const { rows } = await (connection as pg.Pool).query(
+    `select current_setting('default_transaction_isolation') as isolation, current_setting('statement_timeout') as limit`,
+  )
+  await close()
+  expect(rows).toEqual([{ isolation: 'read committed', limit: '0' }])
 })

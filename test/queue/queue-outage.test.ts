@@ -14,10 +14,16 @@ import { openQueue, PATIENTLY, recordLog, silent, untilEmpty, update } from './q
 import { Recorder } from './recorder.ts'
 import { startTcpProxy } from './tcp-proxy.ts'
 
-/** A connection whose claims hang, while all else works. */
-function neverClaiming(connection: StoreConnection): StoreConnection {
-  const backendFactory: StoreConnection['backendFactory'] = (...args) =>
-    Object.assign(connection.backendFactory(...args), { moveToActive: () => new Promise<never>(() => {}) })
+/** A connection whose claims hang from some time on, while all else works. */
+function claimingUntil(hangs: () => boolean, connection: StoreConnection): StoreConnection {
+  const backendFactory: StoreConnection['backendFactory'] = (...args) => {
+    const backend = connection.backendFactory(...args)
+    const claim = backend.moveToActive.bind(backend)
+    return Object.assign(backend, {
+      moveToActive: (...how: Parameters<typeof claim>) =>
+        hangs() ? new Promise<never>(() => {}) : claim(...how),
+    })
+  }
   return { ...connection, backendFactory }
 }
 
@@ -51,7 +57,7 @@ describeBackends('during and after an outage the queue in', { concurrent: true }
     const connect: QueueStore['connect'] = (role, onError) => {
       const connection = healthy.connect(role, onError)
       connections += 1
-      return connections === 1 ? neverClaiming(connection) : connection
+      return connections === 1 ? claimingUntil(() => true, connection) : connection
     }
     const recorder = new Recorder('instant')
     const { logger, lines } = recordLog()
@@ -194,6 +200,36 @@ describeBackends('during and after an outage the queue in', { concurrent: true }
   })
 })
 
+test('a worker is replaced also while the clock is behind its last claim, since it was put back', async () => {
+  await using store = await STORES.postgres.open()
+  await using queue = await openQueue(store)
+  const healthy = createPostgresStore(store.url)
+  const recorder = new Recorder('instant')
+  let connections = 0
+  const connect: QueueStore['connect'] = (role, onError) => {
+    const connection = healthy.connect(role, onError)
+    connections += 1
+    return connections === 1 ? claimingUntil(() => recorder.keys.length > 0, connection) : connection
+  }
+  const worker = new JobWorker({
+    store: { ...healthy, connect },
+    queue: { name: 'dirsync-test', prefix: 'bull' },
+    handler: recorder.handler,
+    concurrency: 1,
+    logger: silent,
+    hasWork: async () => (await queue.counts()).waiting > 0,
+    isAway: () => false,
+  })
+  await queue.add([update('a')])
+  await recorder.execution(1)
+  await untilEmpty(queue)
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3_600_000 })
+  onTestFinished(() => void vi.useRealTimers())
+  await queue.add([update('b')])
+  await recorder.execution(2)
+  await worker.close(100)
+})
+
 test('the queue in redis works on when the server is killed and comes back empty', {
   tags: 'redis',
 }, async () => {
@@ -209,6 +245,26 @@ test('the queue in redis works on when the server is killed and comes back empty
   for (let count = 1; count <= 5; count += 1) (await recorder.execution(count)).end()
   await untilEmpty(queue)
   expect(recorder.keys.slice(2).toSorted()).toEqual(['a', 'b', 'c'])
+  await worker.close(1_000)
+})
+
+test('the queue behind one address of redis works on when that leads to another server, and the old one lives on as its replica', {
+  tags: 'redis',
+}, async () => {
+  await using old = await startRedis()
+  await using successor = await startRedis()
+  await using proxy = await startTcpProxy(old.url)
+  await using queue = await openQueue(redisStoreAt(proxy.url))
+  const recorder = new Recorder('instant')
+  const worker = queue.work(recorder.handler, { concurrency: 4, logger: silent })
+  await queue.add([update('a')])
+  await recorder.execution(1)
+  proxy.leadTo(successor.url)
+  const redis = new Redis(old.url)
+  onTestFinished(() => redis.disconnect())
+  await redis.replicaof('127.0.0.1', new URL(successor.url).port)
+  await vi.waitFor(() => queue.add([update('b')]), PATIENTLY)
+  await recorder.execution(2)
   await worker.close(1_000)
 })
 

@@ -19,12 +19,14 @@ interface TcpProxy extends AsyncDisposable {
   hang(): void
   /** Once a client has sent this text, nothing of what its store answers comes back on that connection. */
   loseAnswersAfter(text: string): void
+  /** Has new connections reach another store. */
+  leadTo(target: string): void
   /** Takes connections again. */
   accept(): Promise<void>
 }
 
 export async function startTcpProxy(target: string): Promise<TcpProxy> {
-  const { hostname, port } = new URL(target)
+  let { hostname, port } = new URL(target)
   const pairs = new Set<[Socket, Socket]>()
   let fatal: string | null = null
   let hangs = false
@@ -85,6 +87,9 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     },
     loseAnswersAfter(text) {
       fatal = text
+    },
+    leadTo(next) {
+      ;({ hostname, port } = new URL(next))
     },
     accept: async () => {
       await listen(ownPort)

@@ -140,14 +140,15 @@ export async function untrue<Person extends Row>(
         'mobile' in row &&
         (held as { mobile?: unknown }).mobile === row.mobile,
     )
+    const isBroken = 'mobile' in row && /\D/.test(String(row.mobile))
     const isMissing = departments?.platform.has(qualified(enterpriseOf(name), row.dept_code ?? '')) === false
     if (employee.status !== 'awaiting_activation' || platform.has(name))
-      breaches.push(...untrueOf(employee, differs, isTaken || isMissing))
+      breaches.push(...untrueOf(employee, differs, isTaken || isMissing || isBroken))
   }
   return breaches
 }
 
-/** @param differs fields, @param isRefused whether the platform must refuse the row: another employee has the mobile number, or there is no such department */
+/** @param differs fields, @param isRefused whether the row breaks a rule, or the platform must refuse it: another employee has the mobile number, or there is no such department */
 function untrueOf({ name, status, cases }: Shown, differs: string, isRefused: boolean): string[] {
   const breaches: string[] = []
   if (status === 'in_sync') {

@@ -19,6 +19,7 @@ export type Happening =
   | { what: 'run'; kind: 'changes' | 'full' | 'openids' }
   | { what: 'department'; department: number; change: DepartmentChange; empties: boolean; run: boolean }
   | { what: 'departments-due' }
+  | { what: 'newcomer'; department: number; isBroken: boolean; run: boolean }
   | { what: 'run-of-one'; kind: 'changes' | 'full'; source: number }
   | { what: 'named'; employee: number }
   | { what: 'approve' | 'reject' | 'cancel' | 'retry' | 'ignore' | 'snooze' | 'undo'; which: number }
@@ -167,13 +168,19 @@ const troubleOf = (employee: fc.Arbitrary<number>) => ({
     run: fc.boolean(),
   }),
   due: fc.record({ what: fc.constant('departments-due' as const) }),
+  hired: fc.record({
+    what: fc.constant('newcomer' as const),
+    department: DEPARTMENT,
+    isBroken: fc.boolean(),
+    run: fc.constantFrom(true, true, false),
+  }),
 })
 
 type Trouble = keyof ReturnType<typeof troubleOf>
 
 /** Where HR has several sources alone, or departments. */
 const OF_GROUP: Trouble[] = ['otherAway', 'ofOne', 'moved']
-const CLOSING: Trouble[] = ['closed', 'due']
+const CLOSING: Trouble[] = ['hired', 'closed', 'due']
 const OF_DEPARTMENTS: Trouble[] = [...CLOSING, 'returned']
 const OF_OPENIDS: Trouble[] = ['bound']
 const OF_ALL = (Object.keys(troubleOf(SOME)) as Trouble[]).filter(
@@ -240,6 +247,7 @@ const TOGETHER_IN_DEPARTMENTS: Trouble[][] = [
   ['lost', 'refused'],
   ['slow', 'changed'],
   ['cancelled', 'retried'],
+  ['hired', 'refused', 'closed', 'due'],
 ]
 
 const TOGETHER_WITH_OPENIDS: Trouble[][] = [
@@ -281,7 +289,7 @@ export function happeningsOf({ sources, departmentsOf, merchants }: Stage): fc.A
     ...(departments.length > 0 ? TOGETHER_IN_DEPARTMENTS : []),
     ...(merchants ? TOGETHER_WITH_OPENIDS : []),
   ]
-  // In each episode a department is closed, and its time comes.
+  // In each episode someone is hired, a department is closed, and its time comes.
   const after = (trouble: Trouble[]) =>
     inEpisodes([...CLOSING.filter(kind => departments.includes(kind)), ...trouble])
   return fc.oneof(

@@ -44,6 +44,8 @@ export interface Directory {
  * has it look as things happen, `test/chaos` afterwards, by what HR and the platform have written down.
  */
 export class DepartmentWatch {
+  /** Employees of whom no plan can have known yet: where the platform has them cannot be known either. */
+  readonly unplanned = new Set<string>()
   readonly #directory: Directory
   readonly #graceMs: number
   #clock = 0
@@ -63,7 +65,7 @@ export class DepartmentWatch {
   }
 
   reset(): void {
-    for (const map of [this.#absent, this.#gone, this.#read, this.#begun]) map.clear()
+    for (const map of [this.#absent, this.#gone, this.#read, this.#begun, this.unplanned]) map.clear()
     this.#passed = 0
   }
 
@@ -74,7 +76,8 @@ export class DepartmentWatch {
     const { hr, platform } = this.#directory
     if (hr.departments.size === 0) return
     const inHr = departmentsOf([...hr.people].filter(([, { active }]) => active))
-    const onPlatform = departmentsOf(platform.employees)
+    const known = [...platform.employees].filter(([name]) => !this.unplanned.has(name))
+    const onPlatform = departmentsOf(known)
     for (const name of new Set([...hr.departments.keys(), ...platform.departments])) {
       if (!hr.departments.get(name)?.active)
         // Where the clock is put back, they are gone from then on.
@@ -83,6 +86,12 @@ export class DepartmentWatch {
       for (const reason of REASONS)
         if (!reasons.includes(reason)) this.#absent.set(`${name} ${reason}`, this.#clock)
     }
+  }
+
+  /** A plan has been written that saw these employees. */
+  plans(names: readonly string[]): void {
+    for (const name of names) this.unplanned.delete(name)
+    this.look()
   }
 
   reads(worker: string, source: string): void {

@@ -91,6 +91,21 @@ export async function happen(
       if (next.run) await world.requestRun('departments')
       return
     }
+    case 'newcomer': {
+      const department = departmentNames[next.department % departmentNames.length] as string
+      const of = enterpriseOf(department)
+      const name = qualified(of, `new${next.department}`)
+      if (world.platform.employees.has(name) || world.hr.people.has(name)) return
+      // HR has moved them, and the platform does not know it yet.
+      world.departments.unplanned.add(name)
+      const { active, ...row } = world.newPerson(0)
+      const mobile = `1390000000${next.department}`
+      if (world.platform.departments.has(department) && world.hr.departments.has(department))
+        world.platform.employees.set(name, { ...row, mobile, dept_code: keyOf(department) })
+      await writeHr(world, known, name, { ...row, active, mobile: next.isBroken ? 'ask' : mobile })
+      if (next.run) await world.noticeChange(name)
+      return
+    }
     case 'departments-due':
       await world.pass(4000)
       await world.requestRun('departments')

@@ -58,8 +58,8 @@ export class SimulatedHr {
     return this.owners.get(enterpriseOf(name)) ?? ''
   }
 
-  /** A source as a process reads it. @param counts called before employees are counted by department */
-  as(process: SimulatedProcess, source: string, counts = () => {}): HrServer {
+  /** A source as a process reads it. */
+  as(process: SimulatedProcess, source: string, watcher: Watcher): HrServer {
     return new Server(
       table => this.#rowsOf(table).filter(row => this.sourceOf(`${row.enterprise_code}/`) === source),
       async label => {
@@ -69,7 +69,7 @@ export class SimulatedHr {
         this.outages.set(source, outages - 1)
         throw new HrUnavailableError(message('said.hr_away'))
       },
-      counts,
+      watcher,
     )
   }
 
@@ -78,7 +78,7 @@ export class SimulatedHr {
     return new Server(
       table => this.#rowsOf(table),
       async () => {},
-      () => {},
+      {},
     )
   }
 
@@ -99,6 +99,14 @@ export class SimulatedHr {
   }
 }
 
+/** Who is told of what is read. */
+interface Watcher {
+  /** Employees are about to be counted by department. */
+  counts?: () => void
+  /** A session has begun, which sees these employees. */
+  sees?: (names: string[]) => void
+}
+
 class Server implements HrServer {
   readonly kind = 'postgres'
   readonly settings = { url: 'postgres://simulated', files: {} as never, rowLimit: 1_048_576 }
@@ -106,12 +114,12 @@ class Server implements HrServer {
   readonly reader: HrReader
   readonly #rows: Rows
   readonly #turn: (label: string) => Promise<void>
-  readonly #counts: () => void
+  readonly #watcher: Watcher
 
-  constructor(rows: Rows, turn: (label: string) => Promise<void>, counts: () => void) {
+  constructor(rows: Rows, turn: (label: string) => Promise<void>, watcher: Watcher) {
     this.#rows = rows
     this.#turn = turn
-    this.#counts = counts
+    this.#watcher = watcher
     this.reader = this.#reader(rows)
   }
 
@@ -123,6 +131,7 @@ class Server implements HrServer {
   async open(): Promise<HrSession> {
     await this.#turn('a session with HR')
     const seen = this.#rows('person')
+    this.#watcher.sees?.(seen.map(row => qualified(String(row.enterprise_code), String(row.userid))))
     const lines = async (query: HrQuery): Promise<HrLines> => ({
       source: Readable.from([Buffer.from(answer(query, seen).map(copyLine).join(''))]),
       failureOf: error => error,
@@ -144,7 +153,7 @@ class Server implements HrServer {
     return {
       describe: async ({ sql }) => columnsOf(sql).map(name => ({ name, type: 'text', shape: 'plain' })),
       rows: async query => {
-        if (query.counted) this.#counts()
+        if (query.counted) this.#watcher.counts?.()
         await this.#turn('a look-up in HR')
         return answer(query, rows(tableOf(query.mapping.sql)))
       },

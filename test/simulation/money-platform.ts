@@ -159,15 +159,20 @@ export class MoneyPlatform implements StandsStill {
     const { NOT_REFUNDED, REFUNDED } = ORDER_RECORD_STATUS
     return {
       outer_trade_no,
+      pay_amount: decimal(TOTAL),
       refund_amount: decimal(refunded),
       status: (refunded === 0n ? NOT_REFUNDED : REFUNDED).value,
     }
   }
 
   #paymentOrder(order: string) {
-    const { refund_amount } = this.#record(order)
+    const { pay_amount, refund_amount } = this.#record(order)
     const isUnderWay = cents(refund_amount) !== this.#refunded(order)
-    return { refund_amount, status: PAYMENT_ORDER_STATUS[isUnderWay ? 'REFUNDING' : 'COMPLETED'].value }
+    return {
+      pay_amount,
+      refund_amount,
+      status: PAYMENT_ORDER_STATUS[isUnderWay ? 'REFUNDING' : 'COMPLETED'].value,
+    }
   }
 
   #refundsOf(order: string): Pick<Sending, 'of' | 'amount' | 'shownAt'>[] {

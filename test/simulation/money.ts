@@ -150,16 +150,17 @@ interface Row {
   state: string
   named: string[]
   can_be_asked: boolean
-  /** A payment order behind its order is known. */
-  is_traced: boolean
+  /** A payment order behind its order is known, and no code of the platform leaves doubt: records tell if it never came. */
+  can_be_ruled_out: boolean
 }
 
 const ROWS = `
   select 'refund' as kind, outer_refund_no as number, outer_trade_no as of, refund_amount::text as amount, state,
          '{}'::text[] as named, refunded_before is not null as can_be_asked,
-         exists (select from dirsync.payment_order where out_trade_no = outer_trade_no)
-           or exists (select from dirsync.refund e where e.outer_trade_no = r.outer_trade_no and e.trade_no <> '')
-           as is_traced
+         platform_code is null
+           and (exists (select from dirsync.payment_order where out_trade_no = outer_trade_no)
+                or exists (select from dirsync.refund e
+                           where e.outer_trade_no = r.outer_trade_no and e.trade_no <> '')) as can_be_ruled_out
   from dirsync.refund r
   union all
   select 'topup', external_code, account_openid, amount::text, state, although_open, false, false from dirsync.topup
@@ -480,7 +481,7 @@ class Till {
     // Old enough to be called not carried out, and some are pending yet.
     await this.#settleAll(25 * HOUR, isShown)
     // A wrong clock may have made refunds younger than they are.
-    await this.#settleAll(10 * 24 * HOUR, row => row.is_traced || isShown(row))
+    await this.#settleAll(10 * 24 * HOUR, row => row.can_be_ruled_out || isShown(row))
     await this.#expectShown()
     for (const row of await this.#rows(({ state }) => state === 'unknown'))
       await this.#act(0, each => this.#resolve(each, row))

@@ -6,10 +6,10 @@ import { HrSources, WHOLE } from '../../src/hr/sources.ts'
 import { createPool } from '../../src/lib/database.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
 import { UNTRACED } from '../../src/lib/tracing.ts'
-import { Feeder } from '../../src/sync/feeder.ts'
-import { JobProcessor } from '../../src/sync/job-processor.ts'
-import { Planner } from '../../src/sync/planner.ts'
-import type { RunLimits } from '../../src/sync/safety.ts'
+import { Feeder } from '../../src/sync/outbox/feeder.ts'
+import { Planner } from '../../src/sync/plan/planner.ts'
+import type { RunLimits } from '../../src/sync/runs/safety.ts'
+import { JobProcessor } from '../../src/sync/work/job-processor.ts'
 import type { SimulatedProcess } from './schedule.ts'
 import type { World } from './world.ts'
 
@@ -62,6 +62,8 @@ export class Process implements SimulatedProcess {
   readonly locks: SessionLocks
   /** What it is doing: of each of these but work one at a time. */
   readonly busy = new Set<Activity>()
+  /** Employees whom HR had when it was read for a plan that is being made. */
+  readonly seen: string[] = []
   readonly #world: World
   readonly #place: number
   engine: Engine
@@ -84,6 +86,7 @@ export class Process implements SimulatedProcess {
 
   /** Forgets all that it had in memory. */
   restart(): void {
+    this.seen.length = 0
     this.engine = engineOf(this, this.#world)
   }
 
@@ -104,16 +107,19 @@ function engineOf(process: Process, { hr, platform, queue, stage, departments }:
   const { pool, locks } = process
   const { limits, employeesSql } = process.settings
   const { sources, departmentsOf } = stage
-  const hrOf = (counts: (source: string) => void) =>
+  const hrOf = (watcherFor: (source: string) => Parameters<World['hr']['as']>[2]) =>
     new HrSources(
       sources.map(scope => {
-        const server = hr.as(process, scope.name, () => counts(scope.name))
+        const server = hr.as(process, scope.name, watcherFor(scope.name))
         return { ...scope, hr: sourceOf(server, employeesSql, departmentsOf.length > 0) }
       }),
     )
   const common = { pool, logger: SILENT, limits, tracing: UNTRACED }
   // As where one process plans, and another one works: neither knows what the other has read.
-  const [planned, worked] = [hrOf(() => {}), hrOf(source => departments.reads(process.name, source))]
+  const [planned, worked] = [
+    hrOf(() => ({ sees: names => process.seen.push(...names) })),
+    hrOf(source => ({ counts: () => departments.reads(process.name, source) })),
+  ]
   return {
     processor: new JobProcessor({
       ...common,

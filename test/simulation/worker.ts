@@ -16,7 +16,11 @@ const [url = '', only, name] = process.argv.slice(2)
 const defect = DEFECTS.find(each => each.name === name)
 if (defect) putBackInSource(defect)
 // A stage has too few employees for jobs of several keys, so it says itself into how many its work is divided.
-readInstead({ file: 'sync/job-size.ts', from: 'keys / FEWEST_JOBS', to: 'keys / globalThis.fewestJobs' })
+readInstead({
+  file: 'sync/outbox/job-size.ts',
+  from: 'keys / FEWEST_JOBS',
+  to: 'keys / globalThis.fewestJobs',
+})
 const { openWorld } = await import('./world.ts')
 const { playSeed } = await import('./play.ts')
 const { employeesOf } = await import('./scenario.ts')

@@ -4,13 +4,14 @@ import { qualified } from '../../src/directory/employee.ts'
 import { rowHash } from '../../src/directory/hash.ts'
 import type { HrSource } from '../../src/hr/source.ts'
 import { parseJobKey } from '../../src/queue/job.ts'
-import { endLostRetries } from '../../src/sync/cases.ts'
-import { foldTally } from '../../src/sync/figures.ts'
-import { detachHalted } from '../../src/sync/outbox.ts'
-import { requestDueRetries } from '../../src/sync/retries.ts'
-import { finishRuns } from '../../src/sync/run.ts'
-import { requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
-import { claimSources, type KnownSource, sourcesFor } from '../../src/sync/sources.ts'
+import { endLostRetries } from '../../src/sync/cases/cases.ts'
+import { requestDueRetries } from '../../src/sync/cases/retries.ts'
+import { foldTally } from '../../src/sync/health/figures.ts'
+import { detachHalted } from '../../src/sync/outbox/outbox.ts'
+import { claimSources, type KnownSource } from '../../src/sync/plan/claim-sources.ts'
+import { requestReplan, requestScheduledRun } from '../../src/sync/runs/run-requests.ts'
+import { sourcesFor } from '../../src/sync/runs/sources.ts'
+import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
 import { clocks } from './clocks.ts'
 import { type Department, DepartmentWatch, TREE } from './departments.ts'
 import { type Person, SimulatedHr } from './hr.ts'
@@ -37,7 +38,7 @@ const SETTLEMENT = 'with s as materialized ( select * from json_to_recordset'
 const SEEDS_PER_VACUUM = 50
 
 declare global {
-  /** What `src/sync/job-size.ts` reads in place of its own constant. */
+  /** What `src/sync/outbox/job-size.ts` reads in place of its own constant. */
   var fewestJobs: number
 }
 
@@ -336,7 +337,7 @@ export class World {
     const { pool } = process
     switch (activity) {
       case 'plan':
-        await plan(process)
+        await plan(process, this.departments)
         return
       case 'feed':
         await process.engine.feeder.feed()
@@ -426,7 +427,7 @@ export class World {
   async rest(rounds: number): Promise<void> {
     const [process] = this.processes as [Process]
     for (let round = 0; round < rounds; round++) {
-      while (await as(process, () => plan(process)));
+      while (await as(process, () => plan(process, this.departments)));
       for (const activity of ['retry', 'sweep', 'feed'] as const) await this.act(process, activity)
       while (this.queue.jobs.length > 0) await this.act(process, 'work')
       for (const activity of ['tidy', 'finish'] as const) await this.act(process, activity)
@@ -452,11 +453,12 @@ export class World {
 }
 
 /** One run of each source; one that fails holds up no other. @returns whether there was any */
-async function plan({ engine: { planners } }: Process): Promise<boolean> {
+async function plan({ engine: { planners }, seen }: Process, departments: DepartmentWatch): Promise<boolean> {
   const planned = await Promise.allSettled(
     planners.map(planner => planner.planNext(new AbortController().signal)),
   )
   for (const one of planned) if (one.status === 'rejected') throw one.reason
+  departments.plans(seen.splice(0))
   return planned.some(one => one.status === 'fulfilled' && one.value)
 }
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { PlatformClient } from '../../src/platform/client.ts'
-import { probeAccount, raiseHalt, readHalts } from '../../src/sync/halts.ts'
+import { probeAccount, raiseHalt, readHalts } from '../../src/sync/outbox/halts.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { spawnDirsync } from '../helpers/process.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { healingDelay, probeDelay, retryDelay, slowProbeDelay } from '../../src/sync/backoff.ts'
+import { healingDelay, probeDelay, retryDelay, slowProbeDelay } from '../../src/sync/outbox/backoff.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND

@@ -6,20 +6,23 @@ import { type BulkRow, bulkResults, listBulk, readBulk } from '../../src/console
 import { dirsyncListener } from '../../src/lib/listener.ts'
 import type { Loop } from '../../src/lib/loop.ts'
 import {
+  type BulkAction,
   type BulkRequest,
   bulkRunner,
   MOST_CASES,
+  POSSIBLE,
   previewBulk,
   startBulk,
   stopBulk,
   undoBulk,
-} from '../../src/sync/bulk.ts'
-import { Commands } from '../../src/sync/commands.ts'
+} from '../../src/sync/cases/bulk.ts'
+import { CASE_STATES } from '../../src/sync/cases/cases.ts'
+import { Commands } from '../../src/sync/runs/commands.ts'
 import { inLanguage } from '../../src/texts/failures.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { spawnDirsync, spawnScript } from '../helpers/process.ts'
 import { caseOf, fail, story } from './planted.ts'
-import { SILENT, StoreUnderTest } from './store-under-test.ts'
+import { SILENT, StoreUnderTest, WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 const MEI = { actor: 'console:mei', address: '192.0.2.7' }
@@ -63,6 +66,23 @@ async function reach(id: number, reached: (bulk: BulkRow) => boolean): Promise<B
   }
 }
 const ended = (id: number) => reach(id, ({ finished_at }) => finished_at !== null)
+
+describe('what is left alone', () => {
+  const actions = Object.keys(POSSIBLE) as BulkAction[]
+
+  test.each(actions.flatMap(action => CASE_STATES.map(state => ({ action, state }))))(
+    'when a bulk $action finds a case that is $state is what its preview says',
+    async ({ action, state }) => {
+      const [row] = await store.rows<{ why: string | null }>(
+        `select dirsync.bulk_skip_reason(i, d, $1) as why
+       from jsonb_populate_record(null::dirsync.bulk_item, '{"version": 1}') i,
+         jsonb_populate_record(null::dirsync.dead_letter, jsonb_build_object('id', 1, 'version', 1, 'state', $2::text)) d`,
+        [action, state],
+      )
+      expect(row).toEqual({ why: POSSIBLE[action](state) ? null : 'closed' })
+    },
+  )
+})
 
 describe('a preview', () => {
   test('names the cases that match, says what will happen, and changes nothing', async () => {
@@ -350,7 +370,7 @@ describe('an action', () => {
     await outcome.query('begin')
     await outcome.query(`select from dirsync.employee where userid = 'e1' for no key update`)
     const step = store.pool.query('select dirsync.bulk_step(200, 10000)')
-    while (!(await store.value(`select exists (select from pg_locks where not granted)`))) await delay(10)
+    await expect.poll(() => store.rows(WAITING_FOR_A_LOCK)).not.toEqual([])
     await outcome.query('update dirsync.dead_letter set occurrences = occurrences + 1 where id = $1', [case_])
     await outcome.query('commit')
     await step
@@ -383,7 +403,7 @@ describe('an action', () => {
     onTestFinished(() => listener.close())
     await listener.start()
     const { id } = await preview({ of: ALL, action: 'retry' })
-    await delay(20) // the runner has found nothing, and rests
+    await runner.tried
     await start(id)
     await ended(id)
   })

@@ -13,13 +13,13 @@ import {
   recordFailure,
   reopenIgnored,
   restCases,
-} from '../../src/sync/cases.ts'
-import { beginRetry, beginRetryOf } from '../../src/sync/retries.ts'
-import { reviewSwaps } from '../../src/sync/swap.ts'
+} from '../../src/sync/cases/cases.ts'
+import { beginRetry, beginRetryOf } from '../../src/sync/cases/retries.ts'
+import { reviewSwaps } from '../../src/sync/cases/swap.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { documentedDiagram, stateDiagram } from '../helpers/state-diagram.ts'
 import { employee, refusal } from './outcomes.ts'
-import { fail, hash, plant, plantRun } from './planted.ts'
+import { fail, hash, plant, plantRun, plantWork } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -93,7 +93,7 @@ const WAYS: { events: string[]; ways: Way[] }[] = [
   {
     events: [...FAILURES, 'its holder has work'],
     ways: FAILED.map(state => async client => {
-      await plant(store, 'pending', { operation: 'update-employee', entity_key: 'e2', priority: 3 })
+      await plantWork(store, 'e2')
       await fails(state, { blockedBy: 'e2' })(client)
     }),
   },
@@ -202,7 +202,7 @@ describe('the states of a case', () => {
         .map(name => join(folder, name))
         .filter(file => writes.test(readFileSync(join(ROOT, file), 'utf8'))),
     )
-    expect(writers).toEqual(['src/sync/cases.ts'])
+    expect(writers).toEqual(['src/sync/cases/cases.ts'])
     const functions = await store.rows<{ name: string; source: string }>(
       `select proname as name, prosrc as source from pg_proc
        where pronamespace = 'dirsync'::regnamespace order by 1`,

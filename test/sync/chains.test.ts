@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { createCompany, endOf } from '../helpers/company.ts'
+import { createCompany } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
 import { worded } from '../texts/worded.ts'
 
@@ -36,8 +36,6 @@ const cases = async (...employees: number[]) =>
       [employees.map(useridOf)],
     )
   ).rows
-const retry = async (id: number) =>
-  endOf(company.db, Number((await company.db.query('select dirsync.retry($1) as run', [id])).rows[0].run))
 
 test('in a chain each employee follows the one who gave up a number, within one run and without a tick', async () => {
   await give({
@@ -82,14 +80,14 @@ test('a swap is one group of cases that names both employees and the one number 
     expect(one.next_retry_at.getTime()).toBeGreaterThan(Date.now() + 4.8 * 86_400_000)
   }
   // The same again leaves them as they are.
-  await retry(Number(second.id))
+  await company.retry(second.id)
   expect(await cases(5, 6)).toMatchObject([
     { state: 'open', swap_id: String(group) },
     { state: 'open', swap_id: String(group) },
   ])
 
   await giveOnPlatform(Number(free.entity_key.slice(-1)), '19955550005')
-  await retry(group)
+  await company.retry(group)
   expect(await held(5, 6)).toEqual([numberOf(6), numberOf(5)])
   expect(await cases(5, 6)).toMatchObject([
     { state: 'resolved', swap_id: null },

@@ -1,26 +1,24 @@
 import { describe, expect, test } from 'vitest'
 import { transaction, withConnection } from '../../src/lib/database.ts'
-import { type Claim, claim } from '../../src/sync/claim.ts'
-import { addWork } from '../../src/sync/outbox.ts'
-import { settle } from '../../src/sync/settlement.ts'
+import { type Claim, claim } from '../../src/sync/outbox/claim.ts'
+import { addWork } from '../../src/sync/outbox/outbox.ts'
+import { settle } from '../../src/sync/settle/settlement.ts'
 import { until } from '../helpers/company.ts'
 import { begin, employee, outcome } from './outcomes.ts'
-import { fail, hash, plant, plantRun } from './planted.ts'
+import { fail, hash, plant, plantRun, plantWork } from './planted.ts'
 import { StoreUnderTest, WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
 const E1 = employee('e1')
-const work = (entityKey: string, differs = {}) =>
-  plant(store, 'pending', { operation: 'update-employee', entity_key: entityKey, priority: 3, ...differs })
 
 const askAnew = (run: number) => withConnection(store.pool, db => addWork(db, run, 1, [{ ...E1, wave: 0 }]))
 
 describe('claiming', () => {
   test('begins what is in the outbox, in the order asked for, and nothing else', async () => {
     const run = await plantRun(store)
-    await work('e1', { run_id: run, priority: 1, attempts: 2 })
-    await work('e3')
+    await plantWork(store, 'e1', { run_id: run, priority: 1, attempts: 2 })
+    await plantWork(store, 'e3')
     const [first, second, third] = await claim(store.pool, [employee('e3'), employee('e2'), E1], {})
     expect(second).toBeNull()
     expect(first).toMatchObject({ runId: null, priority: 3, starts: 1, attempts: 0, cases: [] })
@@ -37,7 +35,7 @@ describe('claiming', () => {
 
   test('names the mapping of the latest plan that passed, even if the clock was put back since', async () => {
     const at = (minutes: number) => new Date(Date.UTC(2026, 0, 1, 0, minutes))
-    await work('e1')
+    await plantWork(store, 'e1')
     expect(await begin(store, E1)).toMatchObject({ mapping: null })
     await plantRun(store, { state: 'running', mapping: 'of an earlier plan', planned_at: at(3) })
     await plantRun(store, { state: 'done', mapping: 'of the latest plan', planned_at: at(2) })
@@ -49,7 +47,7 @@ describe('claiming', () => {
 
   test('brings along what is known of the employee, its open cases and the blocked fields', async () => {
     const [source, acknowledged] = [hash(), hash()]
-    await work('e1')
+    await plantWork(store, 'e1')
     await plant(store, 'employee', {
       userid: 'e1',
       source_hash: source,
@@ -79,7 +77,7 @@ describe('claiming', () => {
   })
 
   test('counts executions that never came to an end', async () => {
-    await work('e1')
+    await plantWork(store, 'e1')
     await begin(store, E1)
     await begin(store, E1)
     expect(await begin(store, E1)).toMatchObject({ starts: 3 })
@@ -87,7 +85,7 @@ describe('claiming', () => {
 
   test('remembers that an execution may have sent something, whatever comes before an outcome ends the work', async () => {
     const run = await plantRun(store)
-    await work('e1')
+    await plantWork(store, 'e1')
     expect(await begin(store, E1)).toMatchObject({ sentUnknown: false })
     const second = await begin(store, E1)
     expect(second).toMatchObject({ sentUnknown: true })
@@ -103,8 +101,32 @@ describe('claiming', () => {
     expect(await begin(store, E1)).toMatchObject({ sentUnknown: false })
   })
 
+  test('leaves for a second what its process has left behind, also when it was requested anew meanwhile', async () => {
+    const run = await plantRun(store)
+    await plantWork(store, 'e1', { enqueued_at: new Date() })
+    await plantWork(store, 'e2', { enqueued_at: new Date() })
+    await begin(store, E1)
+    await askAnew(run)
+    // The queue has it once more when the process dies, whose lock is free at once.
+    await store.pool.query('update dirsync.pending set enqueued_at = now()')
+    expect(await claim(store.pool, [E1, employee('e2')], {})).toMatchObject([null, { starts: 1 }])
+    expect(
+      await store.rows(
+        `select entity_key, in_hand, enqueued_at is not null as queued, starts,
+                round(extract(epoch from not_before - now())::numeric, 1)::float8 between 0.5 and 1 as soon
+         from dirsync.pending order by 1`,
+      ),
+    ).toEqual([
+      { entity_key: 'e1', in_hand: false, queued: false, starts: 1, soon: true },
+      { entity_key: 'e2', in_hand: true, queued: true, starts: 1, soon: false },
+    ])
+    expect(await claim(store.pool, [E1], {})).toEqual([null])
+    await store.pool.query('update dirsync.pending set not_before = now()')
+    expect(await claim(store.pool, [E1], {})).toMatchObject([{ version: 2, starts: 2, sentUnknown: true }])
+  })
+
   test('leaves alone what waits for its next attempt', async () => {
-    await work('e1', { not_before: '2100-01-01T00:00:00Z' })
+    await plantWork(store, 'e1', { not_before: '2100-01-01T00:00:00Z' })
     expect(await claim(store.pool, [E1], {})).toEqual([null])
   })
 
@@ -123,7 +145,7 @@ describe('claiming', () => {
     'that has waited for whoever requests the work anew sees what that wrote: %s',
     async (_, write, seen) => {
       const run = await plantRun(store)
-      await work('e1')
+      await plantWork(store, 'e1')
       await plant(store, 'employee', { userid: 'e1', source_hash: hash(), acknowledged_hash: hash() })
       await fail(store)
       const claimed = await transaction(store.pool, async db => {
@@ -148,7 +170,7 @@ describe('claiming', () => {
   ])(
     'under a halt of %s, work of enterprise %j that was in the queue before it is given back: %s',
     async (scope, enterprise, halted) => {
-      await work('e1', { enterprise_code: enterprise, enqueued_at: '2020-01-01T00:00:00Z' })
+      await plantWork(store, 'e1', { enterprise_code: enterprise, enqueued_at: '2020-01-01T00:00:00Z' })
       await plant(store, 'halt', {
         scope,
         category: 'credentials',

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createPool } from '../../src/lib/database.ts'
-import { asAsker, type CommandError, Commands } from '../../src/sync/commands.ts'
+import { asAsker, type CommandError, Commands } from '../../src/sync/runs/commands.ts'
 import { inLanguage } from '../../src/texts/failures.ts'
 import { caseOf, fail, plantRun, story } from './planted.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'

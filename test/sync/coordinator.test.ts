@@ -1,12 +1,18 @@
 import { EventEmitter, on } from 'node:events'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { whileLocked } from '../../src/lib/advisory-lock.ts'
+import { createPool } from '../../src/lib/database.ts'
 import { UNTRACED } from '../../src/lib/tracing.ts'
+import { isWanted } from '../../src/mirrors/mirror.ts'
 import { coordinator } from '../../src/sync/coordinator.ts'
-import { Feeder } from '../../src/sync/feeder.ts'
+import { Feeder } from '../../src/sync/outbox/feeder.ts'
+import { restoreWatch } from '../../src/sync/runs/restored.ts'
+import { areInForce } from '../../src/sync/runs/sources.ts'
 import { until } from '../helpers/company.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
+import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { SILENT } from './store-under-test.ts'
 
 test('a queue that is away for many steps is an error in the log once, and once more the next time', async () => {
@@ -76,3 +82,43 @@ test('while the queue is away runs end, and plans are requested for rows that wa
     { kind: 'full', state: 'done' },
   ])
 })
+
+test('once the host of the database has gone without a word, another one is asked within a minute', async () => {
+  await using database = await createTestDatabase({ migrated: true })
+  await database.pool.query(`
+    insert into dirsync.sync_run (kind, state, cancelled_at) values ('employees', 'running', now());
+    insert into dirsync.pending (operation, entity_key, priority) values ('update-employee', 'e1', 3)`)
+  await using proxy = await startTcpProxy(database.url)
+  const pool = createPool(proxy.url, { max: 12, name: 'proxied', logger: SILENT })
+  onTestFinished(() => pool.end())
+  const fed: string[][] = []
+  const queue = {
+    add: async (jobs: { keys: string[] }[]) => void fed.push(...jobs.map(({ keys }) => keys)),
+    counts: async () => ({ total: 0 }),
+  }
+  const feeder = new Feeder({ pool, queue, highWater: 10, logger: SILENT })
+  const coordinating = coordinator({ pool, planners: [], feeder, logger: SILENT, tracing: UNTRACED })
+  const watching = restoreWatch(pool, SILENT)
+  // Each has a connection of its own, which it uses again and again.
+  const wanted = Array.from({ length: 10 }, () => pool.connect())
+  for (const client of await Promise.all(wanted)) client.release()
+  proxy.silence()
+  coordinating.start()
+  watching.start()
+  onTestFinished(async () => {
+    await Promise.all([coordinating.stop(), watching.stop()])
+  })
+  await Promise.all([
+    ...[
+      whileLocked(pool, 'planner', async () => {}),
+      areInForce(pool, { all: [] }, ''),
+      isWanted(pool, 'orders'),
+    ].map(look => expect(look).rejects.toThrow('Query read timeout')),
+    until(async () => fed.length > 0),
+    until(async () => {
+      const { rows } = await database.pool.query('select state from dirsync.sync_run')
+      return rows[0].state === 'cancelled'
+    }),
+    watching.tried,
+  ])
+}, 90_000)

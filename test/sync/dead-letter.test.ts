@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { WHOLE } from '../../src/hr/sources.ts'
 import { transaction } from '../../src/lib/database.ts'
-import { Commands } from '../../src/sync/commands.ts'
-import { enterpriseCodes, findEmployees } from '../../src/sync/employee.ts'
-import { addBindings, countUnbound } from '../../src/sync/outbox.ts'
-import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/retries.ts'
-import { requestRun } from '../../src/sync/run.ts'
-import { NO_USER_ID, recordKeyless } from '../../src/sync/unplanned-rows.ts'
+import { NO_USER_ID } from '../../src/sync/cases/cases.ts'
+import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/cases/retries.ts'
+import { enterpriseCodes, findEmployees } from '../../src/sync/outbox/employee.ts'
+import { addBindings, countUnbound } from '../../src/sync/outbox/outbox.ts'
+import { recordKeyless } from '../../src/sync/plan/unplanned-rows.ts'
+import { Commands } from '../../src/sync/runs/commands.ts'
+import { requestRun } from '../../src/sync/runs/run.ts'
 import { until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
 import { caseOf, fail, hash, plant, story } from './planted.ts'
@@ -361,16 +362,26 @@ describe('employees are found', () => {
 
   test('whose open id a person gave up on are asked for again once HR has another row', async () => {
     const [same, other] = [hash(), hash()]
-    for (const [userid, failed] of [
-      ['same', same],
-      ['changed', other],
-    ]) {
-      await plant(store, 'employee', { userid, platform_state: 'in_service', source_hash: same })
+    // A binding needs no plan, so that it fails with HR's present row, whatever a plan or a person says of that.
+    const held = { held_run: 1, held_hash: other }
+    for (const [userid, failed, differs] of [
+      ['same', same, {}],
+      ['changed', other, {}],
+      ['held', other, held],
+      ['held since', same, held],
+      ['rejected', other, { ...held, rejected: true }],
+      ['rejected since', same, { ...held, rejected: true }],
+    ] as const) {
+      await plant(store, 'employee', { userid, platform_state: 'in_service', source_hash: same, ...differs })
       const of = { operation: 'bind-openid', entity_key: userid, field: 'mall' }
       await set(await fail(store, { ...of, source_hash: failed }), `state = 'ignored', note = 'x'`)
     }
     const run = await requestRun(store.pool, 'openids', [], 'test')
-    expect(await transaction(store.pool, db => addBindings(db, run, ['mall']))).toBe(1)
-    expect(await store.rows('select entity_key from dirsync.pending')).toEqual([{ entity_key: 'changed' }])
+    expect(await transaction(store.pool, db => addBindings(db, run, ['mall']))).toBe(3)
+    expect(await store.rows('select entity_key from dirsync.pending order by 1')).toEqual([
+      { entity_key: 'changed' },
+      { entity_key: 'held since' },
+      { entity_key: 'rejected since' },
+    ])
   })
 })

@@ -42,7 +42,7 @@ describe('approve and reject', () => {
     'a run that is %s is neither',
     async state => {
       const run = await plantRun(store, { state })
-      const refused = { code: 'P0002', message: `there is no held run ${run}` }
+      const refused = { code: 'P0002', message: `run ${run} is ${state}: there is nothing to decide` }
       for (const decision of ['approve', 'reject'])
         await expect(call(`${decision}($1)`, run)).rejects.toMatchObject({
           ...refused,

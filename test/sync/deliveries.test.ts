@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { WHOLE } from '../../src/hr/sources.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
-import { HrPoller } from '../../src/sync/hr-poller.ts'
-import { requestRun } from '../../src/sync/run.ts'
-import { HrChanges } from '../../src/sync/run-requests.ts'
+import { HrPoller } from '../../src/sync/runs/hr-poller.ts'
+import { readRun, requestRun } from '../../src/sync/runs/run.ts'
+import { HrChanges } from '../../src/sync/runs/run-requests.ts'
 import { until } from '../helpers/company.ts'
 import { type Delivered, delivered } from '../hr/files/delivered.ts'
 import { worded } from '../texts/worded.ts'
@@ -66,6 +66,43 @@ test.each([
     state: 'running',
     planned: 0,
   })
+})
+
+test('a run of departments does not go by the delivery before one that is not whole', async () => {
+  const hr = await delivered()
+  const employees = Array.from({ length: 10 }, (_, i) => `e${i},n${i},D1`)
+  await hr.deliver('staff.csv', ['userid,name,dept_code', ...employees, ''].join('\n'))
+  await hr.deliver('dept.csv', 'dept_code,active\nD1,1\nD2,0\n')
+  const source = hr.source(
+    'select userid, name, dept_code from staff',
+    'select dept_code, null as parent_code, active from dept',
+  )
+  await under.plan('changes', { source })
+  await under.acknowledge()
+  await under.plan('departments', { source })
+  await under.store.pool.query(
+    `update dirsync.department set closed_at = now() - interval '2 hours' where not active`,
+  )
+  // It may have people in D2, or have opened it again.
+  await hr.deliver('dept.csv', 'dept_code,active\nD1,1\nD2')
+  expect(worded(await under.plan('departments', { source }))).toMatchObject({
+    state: 'running',
+    planned: 0,
+    message: expect.stringContaining('is not complete'),
+  })
+  const unmapped = hr.source('select userid, name, dept_code from staff')
+  expect(worded(await under.plan('departments', { source: unmapped })).message).toContain(
+    'HR_DEPARTMENTS_SQL',
+  )
+  await hr.deliver('dept.csv', 'dept_code,active\nD1,1\nD2,0\n')
+  const none = { departments: { count: 0, percent: 0 } }
+  const held = await under.plan('departments', { source, limits: none })
+  expect(held).toMatchObject({ state: 'held', plan: { sample: ['D2'] } })
+  await hr.deliver('dept.csv', 'dept_code')
+  await under.plan('departments', { source })
+  expect(await readRun(under.store.pool, held.id)).toMatchObject({ state: 'held' })
+  await hr.deliver('dept.csv', 'dept_code,active\nD1,1\nD2,0\n')
+  expect(await under.plan('departments', { source })).toMatchObject({ plan: { sample: ['D2'] } })
 })
 
 test('since when a delivery is the latest is known, until another is there, and no longer once HR is none of files', async () => {

@@ -7,10 +7,10 @@ import {
   MEMORY,
   readDeployment,
   switchAccount,
-} from '../../src/sync/deployment.ts'
-import { watermark } from '../../src/sync/earlier-runs.ts'
+} from '../../src/sync/health/deployment.ts'
+import { watermark } from '../../src/sync/runs/earlier-runs.ts'
 import { worded } from '../texts/worded.ts'
-import { caseOf, fail, hash, plant, plantRun, story } from './planted.ts'
+import { caseOf, fail, hash, plant, plantRun, plantWork, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -85,12 +85,7 @@ describe('another account', () => {
     await plant(store, 'employee', { userid: 'e1', acknowledged_hash: hash(), platform_state: 'in_service' })
     await plant(store, 'department', { dept_code: 'D1', active: true })
     await plant(store, 'openid_binding', { userid: 'e1', seller_appid: 'mall0001', open_userid: 'o1' })
-    await plant(store, 'pending', {
-      operation: 'update-employee',
-      entity_key: 'e1',
-      priority: 3,
-      run_id: run,
-    })
+    await plantWork(store, 'e1', { run_id: run })
     await plant(store, 'field_block', { field: 'level' })
     await plant(store, 'halt', { scope: '*', category: 'credentials', message: 'm', remedy: 'r' })
     await plant(store, 'taxpayer', { identifier: 'T', taxpayer_nature: 1, taxpayer_name: 'N' })
@@ -204,7 +199,7 @@ describe('another account', () => {
     const process = { id: hash(), host: 'here', pid: 17, roles: ['worker'], version: '1' }
     await plant(store, 'process', process)
     for (const keepMemory of [false, true])
-      await expect(change(THEIRS, keepMemory)).rejects.toThrow(/process 17 on here/)
+      await expect(change(THEIRS, keepMemory)).rejects.toThrow(/running as here \(17\)/)
     await store.pool.query(`update dirsync.process set heartbeat_at = now() - interval '1 minute'`)
     expect(await change()).not.toBeNull()
   })

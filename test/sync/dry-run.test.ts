@@ -7,16 +7,16 @@ import { describe, expect, test } from 'vitest'
 import { dryRunPage, listDryRuns, readDryRun } from '../../src/console/mapping/dry-runs.ts'
 import type { HrSource } from '../../src/hr/source.ts'
 import { HrSources } from '../../src/hr/sources.ts'
-import { Commands } from '../../src/sync/commands.ts'
 import { hrReadings } from '../../src/sync/coordinator.ts'
-import { dryRunNow, requestDryRun, runNextDryRun } from '../../src/sync/dry-run.ts'
+import { dryRunNow, requestDryRun, runNextDryRun } from '../../src/sync/plan/dry-run.ts'
+import { Commands } from '../../src/sync/runs/commands.ts'
 import { until } from '../helpers/company.ts'
 import { createMariadbDatabase } from '../helpers/mariadb.ts'
 import { delivered } from '../hr/files/delivered.ts'
 import { hrSource } from '../hr/hr-database.ts'
 import { worded } from '../texts/worded.ts'
 import { PlanUnderTest } from './plan-under-test.ts'
-import { SILENT } from './store-under-test.ts'
+import { SILENT, WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 const place = new PlanUnderTest()
 const TODAY = 'select userid, name, mobile, dept_code, active from person'
@@ -416,7 +416,8 @@ describe('the process that reads HR for a dry run', () => {
   const sessions = async () =>
     (
       await place.hr.query(
-        `select from pg_stat_activity where application_name = 'dirsync dry run' and wait_event = 'PgSleep'`,
+        `select from pg_stat_activity
+         where datname = current_database() and application_name = 'dirsync dry run' and wait_event = 'PgSleep'`,
       )
     ).rowCount
 
@@ -565,8 +566,6 @@ function childrenOfThis(): number[] {
 
 /** A dry run waits for a lock in HR. */
 async function waitsInHr(): Promise<boolean> {
-  const { rowCount } = await place.hr.query(
-    `select from pg_stat_activity where application_name = 'dirsync dry run' and wait_event_type = 'Lock'`,
-  )
+  const { rowCount } = await place.hr.query(`${WAITING_FOR_A_LOCK} and application_name = 'dirsync dry run'`)
   return rowCount === 1
 }

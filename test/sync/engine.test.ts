@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { requestDueRetries } from '../../src/sync/retries.ts'
+import { requestDueRetries } from '../../src/sync/cases/retries.ts'
 import { describeBackends } from '../helpers/backends.ts'
 import { type Company, createCompany, endOf, person, until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
@@ -26,21 +26,8 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
 
   const faults = (...rules: object[]) => company.control('POST', 'faults', rules)
   const hr = (sql: string, values: unknown[] = []) => company.hr.query(sql, values)
-  const cases = async (userid: string) =>
-    (await company.db.query('select * from dirsync.dead_letter where entity_key = $1 order by id', [userid]))
-      .rows
   const attempts = async (userid: string) =>
     (await company.db.query('select * from dirsync.attempt where entity_key = $1 order by id', [userid])).rows
-  const spent = async (work: () => Promise<unknown>) => {
-    const before = await company.calls()
-    await work()
-    const after = await company.calls()
-    return Object.fromEntries(
-      Object.entries(after)
-        .map(([operation, n]) => [operation, n - (before[operation] ?? 0)] as const)
-        .filter(([operation, n]) => n > 0 && !operation.startsWith('token')),
-    )
-  }
 
   /** What waits for its next attempt, or for a halt to be probed, has waited long enough. */
   const hasten = () =>
@@ -49,7 +36,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
       select pg_notify('dirsync', 'feed')`)
 
   once('an unchanged HR costs no calls and makes no jobs', async () => {
-    const calls = await spent(async () => {
+    const calls = await company.spent(async () => {
       const run = await company.run('changes')
       expect(run).toMatchObject({ state: 'done', result: { outcomes: {} } })
       const { rows } = await company.db.query('select planned from dirsync.sync_run where id = $1', [run.id])
@@ -60,7 +47,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
 
   test('a changed employee costs one query and one update', async () => {
     await hr(`update person set name = 'Renamed' where userid = 'e0001'`)
-    const calls = await spent(() => company.run('changes'))
+    const calls = await company.spent(() => company.run('changes'))
     expect(calls).toEqual({ 'employee/get': 1, 'employee/update': 1 })
     expect((await company.onPlatform()).get('e0001')).toMatchObject({ name: 'Renamed' })
     const [latest] = (await attempts('e0001')).slice(-1)
@@ -85,7 +72,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
       await company.db.query(`
         update dirsync.employee set acknowledged_at = now() - interval '2 hours' where userid = 'e0002';
         update dirsync.attempt set started_at = now() - interval '2 hours' where entity_key = 'e0002'`)
-      const calls = await spent(async () => {
+      const calls = await company.spent(async () => {
         const { rows } = await company.db.query(`select dirsync.resync('full', max_age => '1 hour') as id`)
         const run = await endOf(company.db, rows[0].id)
         expect(run.result?.outcomes).toEqual({ updated: 1, in_sync: 1 })
@@ -97,7 +84,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
   once('whom a full run finds as they were known is not written anew, and counts as confirmed', async () => {
     const known = async (userid: string) => {
       const { rows } = await company.db.query(
-        `select xmin::text, dirsync.confirmed_at(e) as at, dept_code from dirsync.employee e where userid = $1`,
+        `select xmin::text, dirsync.confirmed_at(e) as at, acknowledged_at, dept_code from dirsync.employee e where userid = $1`,
         [userid],
       )
       return rows[0]
@@ -105,16 +92,19 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     await company.db.query(
       `update dirsync.employee set acknowledged_at = now() - interval '2 hours', queried_at = now() - interval '2 hours',
          dept_code = case userid when 'e0052' then 'ELSEWHERE' else dept_code end
-       where userid in ('e0036', 'e0052')`,
+       where userid in ('e0036', 'e0052');
+       update dirsync.employee set acknowledged_at = now() - interval '16 days' where userid = 'e0053'`,
     )
-    const [before, moved] = [await known('e0036'), await known('e0052')]
+    const [before, moved, long] = [await known('e0036'), await known('e0052'), await known('e0053')]
     await company.run('full')
     const after = await known('e0036')
     expect(after.xmin).toBe(before.xmin)
     expect(after.at.getTime()).toBeGreaterThan(before.at.getTime())
     // The platform shows another department than the one that was known: that is written.
     expect(await known('e0052')).toMatchObject({ dept_code: expect.not.stringMatching(moved.dept_code) })
-    const calls = await spent(async () => {
+    // Attempts go after 30 days.
+    expect((await known('e0053')).acknowledged_at.getTime()).toBeGreaterThan(long.acknowledged_at.getTime())
+    const calls = await company.spent(async () => {
       const { rows } = await company.db.query(`select dirsync.resync('full', max_age => '1 hour') as id`)
       await endOf(company.db, rows[0].id)
     })
@@ -131,7 +121,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
         name: 'Taker',
         mobile: '19900000003',
       })
-      const [open] = await cases('e0003')
+      const [open] = await company.cases('e0003')
       expect(open).toMatchObject({
         category: 'duplicate_mobile',
         field: 'mobile',
@@ -142,12 +132,12 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
       expect(JSON.stringify(open)).not.toContain('19900000004')
 
       // The same HR row is not tried again.
-      expect(await spent(() => company.run('changes'))).toEqual({})
+      expect(await company.spent(() => company.run('changes'))).toEqual({})
 
       await hr(`update person set mobile = '19955550004' where userid = 'e0004'`)
       const freed = await company.run('changes')
       expect(freed.result?.outcomes).toEqual({ updated: 2 })
-      expect((await cases('e0003'))[0]).toMatchObject({ state: 'resolved', resolution: 'succeeded' })
+      expect((await company.cases('e0003'))[0]).toMatchObject({ state: 'resolved', resolution: 'succeeded' })
       expect((await company.onPlatform()).get('e0003')).toMatchObject({ mobile: '19900000004' })
     },
   )
@@ -155,7 +145,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
   test('an update whose answer was lost releases those who wait for it, even if it was requested anew meanwhile', async () => {
     await hr(`update person set mobile = '19900000051' where userid = 'e0050'`)
     await company.run('changes')
-    expect(await cases('e0050')).toMatchObject([{ blocked_by: 'e0051', state: 'open' }])
+    expect(await company.cases('e0050')).toMatchObject([{ blocked_by: 'e0051', state: 'open' }])
 
     await faults({ operation: 'employee/update', match: { userid: 'e0051' }, loseAnswer: true, times: 1 })
     await hr(`update person set mobile = '19955550051' where userid = 'e0051'`)
@@ -168,38 +158,38 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     })
     await company.run('employees', 'e0051')
     expect((await attempts('e0051')).slice(-2).map(attempt => attempt.outcome)).toEqual(['retry', 'in_sync'])
-    expect(await cases('e0050')).toMatchObject([{ state: 'resolved' }])
+    expect(await company.cases('e0050')).toMatchObject([{ state: 'resolved' }])
     expect((await company.onPlatform()).get('e0050')).toMatchObject({ mobile: '19900000051' })
   })
 
   once('repeats count up one case, and a person may ignore it until the HR row changes', async () => {
     await hr(`update person set dept_code = 'NOWHERE' where userid = 'e0005'`)
     await company.run('changes')
-    const [first] = await cases('e0005')
+    const [first] = await company.cases('e0005')
     await company.run('employees', 'e0005')
-    expect(await cases('e0005')).toMatchObject([
+    expect(await company.cases('e0005')).toMatchObject([
       { id: first.id, category: 'missing_department', occurrences: 2, state: 'open' },
     ])
     await company.db.query(`select dirsync.ignore($1, 'known')`, [first.id])
-    expect(await spent(() => company.run('changes'))).toEqual({})
+    expect(await company.spent(() => company.run('changes'))).toEqual({})
     await hr(`update person set name = 'Other' where userid = 'e0005'`)
     await company.run('changes')
-    expect(await cases('e0005')).toMatchObject([{ id: first.id, state: 'open', occurrences: 3 }])
+    expect(await company.cases('e0005')).toMatchObject([{ id: first.id, state: 'open', occurrences: 3 }])
     await hr(`update person set dept_code = 'D0' where userid = 'e0005'`)
     await company.run('changes')
-    expect(await cases('e0005')).toMatchObject([{ id: first.id, state: 'resolved' }])
+    expect(await company.cases('e0005')).toMatchObject([{ id: first.id, state: 'resolved' }])
   })
 
   once('an invalid HR row is a case, and no call is made for it', async () => {
     await hr(`update person set mobile = 'ask her' where userid = 'e0006'`)
-    const calls = await spent(() => company.run('changes'))
+    const calls = await company.spent(() => company.run('changes'))
     expect(calls).toEqual({})
-    expect(await cases('e0006')).toMatchObject([
+    expect(await company.cases('e0006')).toMatchObject([
       { category: 'invalid_hr_row', field: 'mobile', state: 'open' },
     ])
     await hr(`update person set mobile = '19900000006' where userid = 'e0006'`)
     await company.run('changes')
-    expect(await cases('e0006')).toMatchObject([{ state: 'resolved' }])
+    expect(await company.cases('e0006')).toMatchObject([{ state: 'resolved' }])
   })
 
   once(
@@ -210,12 +200,12 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
       )
       const run = await company.run('changes')
       expect(run.result?.outcomes).toEqual({ awaiting_activation: 1 })
-      expect(await cases('new1')).toMatchObject([
+      expect(await company.cases('new1')).toMatchObject([
         { category: 'not_on_platform', state: 'awaiting_activation' },
       ])
       await company.control('POST', 'employees', [{ userid: 'new1', name: 'New', dept_code: 'D1' }])
       await company.run('employees', 'new1')
-      expect(await cases('new1')).toMatchObject([{ state: 'resolved' }])
+      expect(await company.cases('new1')).toMatchObject([{ state: 'resolved' }])
       expect((await company.onPlatform()).get('new1')).toMatchObject({
         name: 'New One',
         mobile: '19912340001',
@@ -243,7 +233,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
       expect(first).toMatchObject({ seller_appid: 'mall0001' })
 
       await inService(false)
-      expect(await cases('e0055')).toMatchObject([{ category: 'not_on_platform' }])
+      expect(await company.cases('e0055')).toMatchObject([{ category: 'not_on_platform' }])
       expect(await bindings()).toEqual([])
 
       await company.control('POST', 'openids', [
@@ -263,26 +253,25 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     await company.control('POST', 'employees', [{ ...account, in_service: false }])
     await company.run('openids')
     const { rows } = await company.db.query(`select source_hash from dirsync.employee where userid = 'e0056'`)
-    expect(await cases('e0056')).toMatchObject([
+    expect(await company.cases('e0056')).toMatchObject([
       { category: 'not_on_platform', operation: 'bind-openid', source_hash: rows[0].source_hash },
     ])
     expect(
       (await company.db.query(`select from dirsync.openid_binding where userid = 'e0056'`)).rowCount,
     ).toBe(0)
     await company.control('POST', 'employees', [{ ...account, in_service: true }])
-    const [{ id }] = await cases('e0056')
-    const retry = await company.db.query('select dirsync.retry($1) as run', [id])
-    await endOf(company.db, Number(retry.rows[0].run))
-    expect(await cases('e0056')).toMatchObject([{ state: 'resolved' }])
+    const [{ id }] = await company.cases('e0056')
+    await company.retry(id)
+    expect(await company.cases('e0056')).toMatchObject([{ state: 'resolved' }])
   })
 
   once('someone who left HR and is still in service on the platform is a finding', async () => {
     await hr(`delete from person where userid = 'e0007'`)
     await hr(`update person set active = false where userid = 'e0008'`)
     await company.run('changes')
-    expect(await cases('e0007')).toMatchObject([{ category: 'left_hr', state: 'open' }])
-    expect(await cases('e0008')).toMatchObject([{ category: 'left_hr', state: 'open' }])
-    expect(await spent(() => company.run('changes'))).toEqual({})
+    expect(await company.cases('e0007')).toMatchObject([{ category: 'left_hr', state: 'open' }])
+    expect(await company.cases('e0008')).toMatchObject([{ category: 'left_hr', state: 'open' }])
+    expect(await company.spent(() => company.run('changes'))).toEqual({})
   })
 
   once(
@@ -291,7 +280,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
       await faults({ operation: 'employee/get', match: { userid: 'e0058' }, code: 1002200106 })
       await hr(`update person set active = false where userid = 'e0058'`)
       await company.run('changes')
-      expect(await cases('e0058')).toMatchObject([{ category: 'no_permission', state: 'open' }])
+      expect(await company.cases('e0058')).toMatchObject([{ category: 'no_permission', state: 'open' }])
       const { rows } = await company.db.query(
         `select active, status from dirsync.employee where userid = 'e0058'`,
       )
@@ -299,7 +288,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
       await hr(`update person set active = true where userid = 'e0058'`)
       await company.control('DELETE', 'faults')
       await company.run('changes')
-      expect((await cases('e0058')).filter(({ state }) => state !== 'resolved')).toEqual([])
+      expect((await company.cases('e0058')).filter(({ state }) => state !== 'resolved')).toEqual([])
     },
   )
 
@@ -318,17 +307,17 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
       expect(rows).toEqual([{ active: true, status: 'dead_lettered' }])
       await company.control('DELETE', 'faults')
       await company.run('full')
-      expect((await cases('e0057')).filter(({ state }) => state !== 'resolved')).toEqual([])
+      expect((await company.cases('e0057')).filter(({ state }) => state !== 'resolved')).toEqual([])
     },
   )
 
   test('an answer lost after the effect is not a failure: the platform is asked before anything is repeated', async () => {
     await faults({ operation: 'employee/update', match: { userid: 'e0009' }, loseAnswer: true, times: 1 })
     await hr(`update person set name = 'Lost' where userid = 'e0009'`)
-    const calls = await spent(() => company.run('changes'))
+    const calls = await company.spent(() => company.run('changes'))
     expect(calls).toEqual({ 'employee/get': 2, 'employee/update': 1 })
     expect((await attempts('e0009')).slice(-2).map(attempt => attempt.outcome)).toEqual(['retry', 'in_sync'])
-    expect(await cases('e0009')).toEqual([])
+    expect(await company.cases('e0009')).toEqual([])
   })
 
   test('whom a person names is not in sync while it is unknown whether the platform has their present row', async () => {
@@ -353,7 +342,9 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
       `update person set mobile = (select mobile from person where userid = 'e0033') where userid = 'e0034'`,
     )
     await company.run('changes')
-    expect(await cases('e0034')).toMatchObject([{ field: 'mobile', blocked_by: 'e0033', state: 'open' }])
+    expect(await company.cases('e0034')).toMatchObject([
+      { field: 'mobile', blocked_by: 'e0033', state: 'open' },
+    ])
     await faults({ operation: 'employee/update', match: { userid: 'e0033' }, loseAnswer: true })
     await hr(`update person set mobile = '19955550033' where userid = 'e0033'`)
     const { rows } = await company.db.query(`select dirsync.resync('changes') as id`)
@@ -370,7 +361,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     await company.run('changes')
     await requestDueRetries(company.db)
     await until(async () => {
-      return (await cases('e0034')).every(({ state }) => state === 'resolved')
+      return (await company.cases('e0034')).every(({ state }) => state === 'resolved')
     })
     expect((await company.onPlatform()).get('e0034')).toMatchObject({ mobile: person(33).mobile })
   })
@@ -445,7 +436,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     })
     await hr(`update person set name = 'Odd' where userid = 'e0011'`)
     await company.run('changes')
-    const [open] = await cases('e0011')
+    const [open] = await company.cases('e0011')
     expect(open).toMatchObject({
       category: 'unclassified',
       platform_code: '1999999999',
@@ -462,7 +453,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     ])
     await hr(`update person set level = 'P7' where userid = 'e0012'`)
     await company.run('changes')
-    const [open] = await cases('(single enterprise)')
+    const [open] = await company.cases('(single enterprise)')
     expect(open).toMatchObject({
       entity: 'enterprise',
       category: 'feature_disabled',
@@ -470,8 +461,11 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
       state: 'open',
     })
     await hr(`update person set level = 'P8', name = 'Graded' where userid = 'e0013'`)
-    expect(await spent(() => company.run('changes'))).toEqual({ 'employee/get': 1, 'employee/update': 1 })
-    expect(await cases('e0013')).toEqual([])
+    expect(await company.spent(() => company.run('changes'))).toEqual({
+      'employee/get': 1,
+      'employee/update': 1,
+    })
+    expect(await company.cases('e0013')).toEqual([])
     expect((await company.onPlatform()).get('e0013')).toMatchObject({ name: 'Graded' })
 
     await company.control('POST', 'enterprises', [
@@ -483,8 +477,8 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
       const employees = await company.onPlatform()
       return employees.get('e0012')?.level === 'P7' && employees.get('e0013')?.level === 'P8'
     })
-    expect(await cases('(single enterprise)')).toMatchObject([{ state: 'resolved' }])
-    expect(await cases('e0012')).toEqual([])
+    expect(await company.cases('(single enterprise)')).toMatchObject([{ state: 'resolved' }])
+    expect(await company.cases('e0012')).toEqual([])
   })
 
   once('a corrected grade is tried although the feature seemed to be off for everybody', async () => {
@@ -495,7 +489,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     })
     await hr(`update person set level = 'WRONG' where userid = 'e0014'`)
     await company.run('changes')
-    const open = async () => (await cases('(single enterprise)')).at(-1)
+    const open = async () => (await company.cases('(single enterprise)')).at(-1)
     expect(await open()).toMatchObject({ category: 'feature_disabled', state: 'open' })
     await hr(`update person set level = 'P5' where userid = 'e0014'`)
     await company.run('changes')
@@ -529,11 +523,11 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
   once('an accepted case outlives an HR row that breaks a rule', async () => {
     await hr(`update person set dept_code = 'NOWHERE' where userid = 'e0016'`)
     await company.run('changes')
-    const [first] = await cases('e0016')
+    const [first] = await company.cases('e0016')
     await company.db.query(`select dirsync.ignore($1, 'known')`, [first.id])
     await hr(`update person set mobile = 'none' where userid = 'e0016'`)
     await company.run('changes')
-    expect(await cases('e0016')).toMatchObject([
+    expect(await company.cases('e0016')).toMatchObject([
       { id: first.id, state: 'ignored' },
       { category: 'invalid_hr_row', state: 'open' },
     ])
@@ -635,7 +629,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     await hr(
       `update department set active = false, closed_at = now() - interval '2 days' where dept_code = 'M'`,
     )
-    expect(await spent(() => company.run('departments'))).not.toHaveProperty('department/delete')
+    expect(await company.spent(() => company.run('departments'))).not.toHaveProperty('department/delete')
 
     await company.control('DELETE', 'faults')
     await company.db.query(`select dirsync.resync('changes')`)
@@ -645,7 +639,84 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
       return (await company.onPlatform()).get('e0032')?.dept_code === 'D1'
     })
     await until(async () => (await company.db.query('select from dirsync.pending')).rowCount === 0)
-    expect(await spent(() => company.run('departments'))).toMatchObject({ 'department/delete': 1 })
+    expect(await company.spent(() => company.run('departments'))).toMatchObject({ 'department/delete': 1 })
+  })
+
+  const closed = (dept: string) =>
+    hr(`insert into department values ($1, null, false, now() - interval '2 days')`, [dept])
+  const joins = async (i: number, dept: string, mobile: string) => {
+    await company.control('POST', 'departments', [{ dept_code: dept, dept_name: 'to be closed' }])
+    const { userid, name, email, entry_day } = person(i)
+    await company.control('POST', 'employees', [{ userid, name, dept_code: dept }])
+    await hr(
+      `insert into person (userid, name, mobile, email, dept_code, entry_day, active)
+       values ($1, $2, $3, $4, 'D1', $5, true)`,
+      [userid, name, mobile, email, entry_day],
+    )
+  }
+
+  once('a department is kept in which the platform has someone whose row in HR breaks a rule', async () => {
+    await joins(70, 'U', 'ask him')
+    expect(await company.spent(() => company.run('changes'))).toEqual({ 'employee/get': 1 })
+    expect(await company.cases('e0070')).toMatchObject([{ category: 'invalid_hr_row', state: 'open' }])
+    await closed('U')
+    expect(await company.spent(() => company.run('departments'))).toEqual({})
+    await hr(`update person set mobile = '19900000070' where userid = 'e0070'`)
+    await company.run('changes')
+    expect(await company.spent(() => company.run('departments'))).toMatchObject({ 'department/delete': 1 })
+  })
+
+  once('no department is deleted before the platform has told where a new employee is', async () => {
+    await faults({ operation: 'employee/get', match: { userid: 'e0071' }, httpStatus: 503 })
+    await joins(71, 'V', '19900000071')
+    await closed('V')
+    const { rows } = await company.db.query(`select dirsync.resync('changes') as id`)
+    await until(async () => (await attempts('e0071')).length > 0)
+    const stays = expect.stringContaining('It has not told of e0071')
+    expect(worded(await company.run('departments'))).toMatchObject({ state: 'done', message: stays })
+    // Also once it is asked no more.
+    await company.db.query(`select dirsync.cancel($1)`, [rows[0].id])
+    await until(async () => (await company.db.query('select from dirsync.pending')).rowCount === 0)
+    expect(worded(await company.run('departments'))).toMatchObject({ state: 'done', message: stays })
+
+    await company.control('DELETE', 'faults')
+    await company.run('changes')
+    expect(await company.spent(() => company.run('departments'))).toMatchObject({ 'department/delete': 1 })
+  })
+
+  once('a deletion under way ends while the platform has not told where a new employee is', async () => {
+    await faults({ operation: 'department/delete', match: { dept_code: 'W' }, httpStatus: 503 })
+    await company.control('POST', 'departments', [{ dept_code: 'W', dept_name: 'to be closed' }])
+    await closed('W')
+    const { rows } = await company.db.query(`select dirsync.resync('departments') as id`)
+    await until(async () => (await attempts('W')).length > 0)
+    await faults({ operation: 'employee/get', match: { userid: 'e0072' }, httpStatus: 503 })
+    await joins(72, 'W', '19900000072')
+    await company.db.query(`select dirsync.resync('changes')`)
+    await until(async () => (await attempts('e0072')).length > 0)
+    await hasten()
+    expect((await endOf(company.db, Number(rows[0].id))).result?.outcomes).toEqual({ obsolete: 1 })
+    await company.control('DELETE', 'faults')
+    await until(async () => {
+      await hasten()
+      return (await company.db.query('select from dirsync.pending')).rowCount === 0
+    })
+    expect(await company.spent(() => company.run('departments'))).toMatchObject({ 'department/delete': 1 })
+  })
+
+  once('a broken user id is told, and is no reason to keep departments', async () => {
+    const userid = 'e'.repeat(101)
+    await hr(
+      `insert into person (userid, name, mobile, email, dept_code, entry_day, active)
+       values ($1, 'Long', 'ask her', 'long@example.com', 'D1', '2020-01-01', true)`,
+      [userid],
+    )
+    expect(await company.spent(() => company.run('changes'))).toEqual({})
+    expect(await company.cases(userid)).toMatchObject([{ category: 'invalid_hr_row', field: 'userid' }])
+    await closed('Z')
+    expect(await company.spent(() => company.run('departments'))).toMatchObject({ 'department/delete': 1 })
+    await hr(`delete from person where userid = $1`, [userid])
+    await company.run('changes')
   })
 
   once('an execution that another one has overtaken sends nothing', async () => {
@@ -679,13 +750,13 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     })
     await hr(`insert into department values ('X', null, false, now() - interval '2 days')`)
     await company.run('departments')
-    expect(await cases('X')).toMatchObject([
+    expect(await company.cases('X')).toMatchObject([
       { category: 'no_permission', state: 'open', entity: 'department' },
     ])
-    expect(await spent(() => company.run('departments'))).toEqual({})
+    expect(await company.spent(() => company.run('departments'))).toEqual({})
     await hr(`update department set active = true, closed_at = null where dept_code = 'X'`)
     await company.run('departments')
-    expect(await cases('X')).toMatchObject([{ state: 'resolved', resolution: 'obsolete' }])
+    expect(await company.cases('X')).toMatchObject([{ state: 'resolved', resolution: 'obsolete' }])
   })
 
   once(
@@ -700,7 +771,7 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
         expect(await company.run('employees', userid)).toMatchObject({ state: 'done' })
       expect(await status('e0050')).toEqual([{ status: 'in_sync' }])
       expect(await status('e0051')).toEqual([{ status: 'vanished' }])
-      expect(await spent(() => company.run('changes'))).toEqual({})
+      expect(await company.spent(() => company.run('changes'))).toEqual({})
     },
   )
 

@@ -1,6 +1,8 @@
 import pg from 'pg'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { createPool, transaction } from '../../src/lib/database.ts'
 import { migrate } from '../../src/lib/migrate.ts'
+import { SessionLocks } from '../../src/lib/session-locks.ts'
 import { sendRefund } from '../../src/money/send.ts'
 import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
@@ -40,6 +42,26 @@ async function atRest({ hr, db, onPlatform }: Company): Promise<string[]> {
   })
 }
 
+test('a standby, which the primary does not ask about locks, grants none, and keeps no connection that should write', async () => {
+  await using servers = await startPostgresPair()
+  const url = servers.standbyUrl('postgres')
+  const locks = new SessionLocks(url, SILENT)
+  onTestFinished(() => locks.close())
+  await expect(locks.lock('e1')).rejects.toThrow('standby')
+
+  const pool = createPool(url, { max: 1, name: 'test', logger: SILENT })
+  onTestFinished(() => pool.end())
+  const connection = async () => (await pool.query('select pg_backend_pid() as pid')).rows[0].pid
+  const before = await connection()
+  await expect(transaction(pool, db => db.query('create table written ()'))).rejects.toMatchObject({
+    code: '25006',
+  })
+  expect(await connection()).not.toBe(before)
+
+  await servers.failOver()
+  expect(await locks.lock('e1')).toMatchObject({ aborted: false })
+})
+
 test('a refund is not sent before a synchronous replica has its record, and not again after the fail-over', async () => {
   await using servers = await startPostgresPair()
   const own = await databaseAt(servers.url)
@@ -71,8 +93,8 @@ test('a refund is not sent before a synchronous replica has its record, and not 
   const waiting = send('R2').catch((error: unknown) => error)
   await until(async () => {
     const { rows } = await own.pool.query(
-      `select from pg_stat_activity where wait_event = 'SyncRep' and query = 'commit'
-         or wait_event = 'SyncRep' and query like '%insert into dirsync.refund%'`,
+      `select from pg_stat_activity where datname = current_database() and wait_event = 'SyncRep'
+         and (query = 'commit' or query like '%insert into dirsync.refund%')`,
     )
     return rows.length > 0
   })

@@ -1,16 +1,18 @@
 import { describe, expect, test } from 'vitest'
-import { Commands } from '../../src/sync/commands.ts'
-import type { RefusedField } from '../../src/sync/outcome.ts'
-import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/retries.ts'
-import { settle } from '../../src/sync/settlement.ts'
-import { askWithheld, tellWithheld } from '../../src/sync/withheld.ts'
+import { beginRetry, beginRetryOf, requestDueRetries } from '../../src/sync/cases/retries.ts'
+import { askWithheld, tellWithheld } from '../../src/sync/cases/withheld.ts'
+import type { RefusedField } from '../../src/sync/outbox/outcome.ts'
+import { Commands } from '../../src/sync/runs/commands.ts'
+import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
+import { settle } from '../../src/sync/settle/settlement.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { worded } from '../texts/worded.ts'
 import { begin, type Differs, employee, memory, outcome, refusal } from './outcomes.ts'
+import { PlanUnderTest } from './plan-under-test.ts'
 import { caseOf, fail, plant, plantRun, story } from './planted.ts'
-import { StoreUnderTest } from './store-under-test.ts'
 
-const store = new StoreUnderTest()
+const under = new PlanUnderTest()
+const { store } = under
 
 const blocks = () =>
   store.rows('select enterprise_code, field, platform_code, codes from dirsync.field_block order by 1, 2')
@@ -379,6 +381,79 @@ describe('once any employee gets it through', () => {
     expect(await store.rows('select entity_key, priority from dirsync.pending')).toEqual([
       { entity_key: 'e2', priority: 7 },
     ])
+  })
+
+  describe('those from whom it is still withheld', () => {
+    const aDayLater = () =>
+      store.pool.query(
+        `update dirsync.sync_run set finished_at = finished_at - interval '25 hours' where state = 'cancelled'`,
+      )
+    /** The run that the lifting requested was lost, a day ago. */
+    async function lost(): Promise<void> {
+      await execute(E1, refused('level'))
+      await plantWithheld('e2', 'e3')
+      await execute(E1, through)
+      await store.pool.query(`select dirsync.cancel(id) from dirsync.sync_run where kind = 'retry'`)
+      await aDayLater()
+    }
+    const setEmployees = (text: string) =>
+      store.pool.query(`update dirsync.employee set ${text} where withheld <> '{}'`)
+
+    test('are asked about by another run where the work of the first was lost, and once', async () => {
+      await lost()
+      const again = await requestDueRetries(store.pool)
+      expect(await requestDueRetries(store.pool)).toBeNull()
+      expect(await under.planRequested(again ?? 0)).toMatchObject({ state: 'running', planned: 2 })
+      expect(await asked()).toEqual(['e2', 'e3'])
+      expect(await requestDueRetries(store.pool)).toBeNull()
+      await store.pool.query('select dirsync.cancel($1)', [again])
+      await finishRuns(store.pool)
+      // Who cancels it wants it not at once.
+      expect(await requestDueRetries(store.pool)).toBeNull()
+      await aDayLater()
+      expect(await requestDueRetries(store.pool)).not.toBeNull()
+    })
+
+    test('keep the work that they have', async () => {
+      await lost()
+      const waits = { ...outboxRow(employeeOf('e2')), not_before: 'infinity', replan_at: new Date() }
+      await plant(store, 'pending', waits)
+      await under.planRequested((await requestDueRetries(store.pool)) ?? 0)
+      expect(
+        await store.rows('select entity_key, replan_at is null as due from dirsync.pending order by 1'),
+      ).toEqual([
+        { entity_key: 'e2', due: false },
+        { entity_key: 'e3', due: true },
+      ])
+    })
+
+    test.each<[string, () => Promise<unknown>]>([
+      ['their row waits for a decision', () => setEmployees('held_run = 1')],
+      ['their row was rejected', () => setEmployees('held_run = 1, rejected = true')],
+      [
+        'their job has failed, which is a case of their own',
+        async () => {
+          for (const entity_key of ['e2', 'e3'])
+            await fail(store, { enterprise_code: 'C1', entity_key, field: '' })
+        },
+      ],
+      ['it is off again', () => plant(store, 'field_block', { enterprise_code: 'C1', field: 'level' })],
+      [
+        'no source has their enterprise',
+        () =>
+          plant(store, 'hr_source', {
+            name: 'a',
+            position: 0,
+            kind: 'files',
+            address: 'x',
+            enterprise_codes: ['C2'],
+          }),
+      ],
+    ])('are left alone while %s', async (_, meanwhile) => {
+      await lost()
+      await meanwhile()
+      expect(await requestDueRetries(store.pool)).toBeNull()
+    })
   })
 
   test('no other employee is queried if it was withheld from none', async () => {

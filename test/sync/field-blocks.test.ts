@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { requestDueRetries } from '../../src/sync/retries.ts'
+import { requestDueRetries } from '../../src/sync/cases/retries.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { worded } from '../texts/worded.ts'
@@ -48,10 +48,6 @@ const updates = async (work: () => Promise<unknown>) => {
   const before = await sent()
   await work()
   return (await sent()) - before
-}
-const retry = async (id: number) => {
-  const { rows } = await company.db.query('select dirsync.retry($1) as run', [id])
-  return endOf(company.db, Number(rows[0].run))
 }
 /** Whatever probe of a block waits for its time has waited long enough. */
 const probesAreDue = async () => {
@@ -118,7 +114,7 @@ describe('an attribute that the platform refuses', () => {
 
   test('is probed with one employee when its case is retried, and stays while that is refused', async () => {
     const [{ id }] = await cases()
-    expect(await updates(() => retry(id))).toBe(1)
+    expect(await updates(() => company.retry(id))).toBe(1)
     const [open] = await cases()
     expect(open).toMatchObject({ id, state: 'open', occurrences: 2 })
     const hours = (open.next_retry_at - Date.now()) / 3_600_000
@@ -195,7 +191,7 @@ describe('a grade that the platform refuses', () => {
     const [{ id }] = await cases()
     await company.hr.query(`update person set level = null where userid = 'e0050'`)
     await company.run('changes')
-    expect(await updates(() => retry(id))).toBe(0)
+    expect(await updates(() => company.retry(id))).toBe(0)
     expect(await blocked()).toEqual([])
     expect(await cases(`id = ${id}`)).toMatchObject([{ state: 'resolved', resolution: 'obsolete' }])
   })

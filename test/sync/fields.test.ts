@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createCompany, endOf } from '../helpers/company.ts'
+import { createCompany } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
 
 const company = duringFile(() => createCompany({ employees: 40 }))
@@ -11,9 +11,6 @@ beforeAll(async () => {
 beforeEach(() => company.control('DELETE', 'faults'))
 
 const hr = (sql: string, values: unknown[] = []) => company.hr.query(sql, values)
-const cases = async (userid: string) =>
-  (await company.db.query('select * from dirsync.dead_letter where entity_key = $1 order by id', [userid]))
-    .rows
 
 /** Updates sent for an employee while `work` is done. */
 const updates = async (userid: string, work: () => Promise<unknown>) => {
@@ -28,10 +25,6 @@ const updates = async (userid: string, work: () => Promise<unknown>) => {
   await work()
   return (await sent()) - before
 }
-const retry = async (id: number) => {
-  const { rows } = await company.db.query('select dirsync.retry($1) as run', [id])
-  return endOf(company.db, Number(rows[0].run))
-}
 /** Changes an employee in the platform's back office. */
 const edit = async (userid: string, fields: Record<string, unknown>) => {
   const { employees } = await company.control<{ employees: object[] }>('GET', `state?userid=${userid}`)
@@ -42,13 +35,24 @@ test('the case of an invalid HR row shows nothing of a value that came in the wr
   const misplaced = 'Zhang San, 13812345678, zhang.san@example.com, Nanjing Road 1'
   await hr(`update person set level = $1 where userid = 'e0001'`, [misplaced])
   await company.run('changes')
-  const [open] = await cases('e0001')
+  const [open] = await company.cases('e0001')
   expect(open).toMatchObject({
     category: 'invalid_hr_row',
     field: 'level',
     changed_fields: [{ field: 'level', value: '**** (61)' }],
   })
   expect(JSON.stringify(open)).not.toMatch(/Zhang|138|example/)
+})
+
+test('a value is sent that was invalid when its case began, as before an upgrade', async () => {
+  await company.db.query(
+    `insert into dirsync.dead_letter (entity, entity_key, operation, field, category, message, remedy, source_hash)
+     select 'employee', userid, 'update-employee', 'entry_day', 'invalid_hr_row', '[]', '[]', source_hash
+     from dirsync.employee where userid = 'e0006'`,
+  )
+  await edit('e0006', { entry_day: '1999-01-01' })
+  expect(await updates('e0006', () => company.run('full'))).toBe(1)
+  expect(await company.cases('e0006')).toMatchObject([{ state: 'resolved', resolution: 'succeeded' }])
 })
 
 describe('a value that the platform accepts and does not keep', () => {
@@ -62,11 +66,11 @@ describe('a value that the platform accepts and does not keep', () => {
     await unheeded('e0002', { entry_day: '2021-02-03' })
     await hr(`update person set entry_day = '2021-02-03' where userid = 'e0002'`)
     expect(await updates('e0002', () => company.run('changes'))).toBe(1)
-    expect(await cases('e0002')).toEqual([])
+    expect(await company.cases('e0002')).toEqual([])
     const nights = await updates('e0002', async () => {
       for (let night = 0; night < 3; night++) await company.run('full')
     })
-    expect(await cases('e0002')).toMatchObject([
+    expect(await company.cases('e0002')).toMatchObject([
       { category: 'not_applied', field: 'entry_day', state: 'open', occurrences: 1 },
     ])
     expect(nights).toBe(0)
@@ -76,18 +80,20 @@ describe('a value that the platform accepts and does not keep', () => {
     await hr(`update person set name = 'Renamed' where userid = 'e0002'`)
     expect(await updates('e0002', () => company.run('changes'))).toBe(1)
     expect((await company.onPlatform()).get('e0002')).toMatchObject({ name: 'Renamed' })
-    expect(await cases('e0002')).toMatchObject([{ category: 'not_applied', state: 'open', occurrences: 1 }])
+    expect(await company.cases('e0002')).toMatchObject([
+      { category: 'not_applied', state: 'open', occurrences: 1 },
+    ])
   })
 
   test('is probed: the case stays while it is not kept, and ends when it is', async () => {
-    const [{ id, next_retry_at }] = await cases('e0002')
+    const [{ id, next_retry_at }] = await company.cases('e0002')
     expect(next_retry_at.getTime()).toBeGreaterThan(Date.now() + 4 * 86_400_000)
     await unheeded('e0002', { entry_day: '2021-02-03' })
-    expect(await updates('e0002', () => retry(id))).toBe(1)
-    expect(await cases('e0002')).toMatchObject([{ state: 'open', occurrences: 2 }])
+    expect(await updates('e0002', () => company.retry(id))).toBe(1)
+    expect(await company.cases('e0002')).toMatchObject([{ state: 'open', occurrences: 2 }])
     await company.control('DELETE', 'faults')
-    await retry(id)
-    expect(await cases('e0002')).toMatchObject([{ state: 'resolved', resolution: 'succeeded' }])
+    await company.retry(id)
+    expect(await company.cases('e0002')).toMatchObject([{ state: 'resolved', resolution: 'succeeded' }])
     expect((await company.onPlatform()).get('e0002')).toMatchObject({ entry_day: '2021-02-03' })
   })
 
@@ -96,10 +102,10 @@ describe('a value that the platform accepts and does not keep', () => {
     await hr(`update person set name = 'Not To Be' where userid = 'e0003'`)
     await company.run('changes')
     await company.run('full')
-    expect(await cases('e0003')).toMatchObject([{ category: 'not_applied', state: 'open' }])
+    expect(await company.cases('e0003')).toMatchObject([{ category: 'not_applied', state: 'open' }])
     await hr(`update person set name = 'To Be' where userid = 'e0003'`)
     await company.run('changes')
-    expect(await cases('e0003')).toMatchObject([{ state: 'resolved', resolution: 'succeeded' }])
+    expect(await company.cases('e0003')).toMatchObject([{ state: 'resolved', resolution: 'succeeded' }])
     expect((await company.onPlatform()).get('e0003')).toMatchObject({ name: 'To Be' })
   })
 
@@ -111,7 +117,7 @@ describe('a value that the platform accepts and does not keep', () => {
       expect(await updates('e0004', () => company.run('full'))).toBe(0)
     }
     expect((await company.onPlatform()).get('e0004')).toMatchObject({ entry_day: '2020-01-05' })
-    expect(await cases('e0004')).toEqual([])
+    expect(await company.cases('e0004')).toEqual([])
   })
 
   test('is found too where the platform makes something else of it', async () => {
@@ -124,6 +130,8 @@ describe('a value that the platform accepts and does not keep', () => {
       }
     })
     expect(sent).toBe(1)
-    expect(await cases('e0005')).toMatchObject([{ category: 'not_applied', field: 'name', state: 'open' }])
+    expect(await company.cases('e0005')).toMatchObject([
+      { category: 'not_applied', field: 'name', state: 'open' },
+    ])
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { forbidding, liftHalts, raiseHalt, readHalts } from '../../src/sync/halts.ts'
+import { forbidding, liftHalts, raiseHalt, readHalts } from '../../src/sync/outbox/halts.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 

@@ -9,7 +9,7 @@ import { createTestDatabase } from '../helpers/postgres.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 import { loadDump, schemaOf } from './released/database.ts'
 import { hashes, released } from './released/releases.ts'
-import { SILENT } from './store-under-test.ts'
+import { SILENT, WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 /*
  * An upgrade from each release whose connection dies after every single statement, in the middle of the text of a migration,
@@ -157,12 +157,7 @@ test('a migration whose process is killed while PostgreSQL carries it out is don
   await reader.query('begin; lock table dirsync.sync_run in access share mode')
   const env = { DATABASE_URL: database.url }
   await using first = spawnDirsync(['migrate'], { env })
-  const waiting = async () =>
-    (
-      await database.pool.query(
-        `select from pg_locks where not granted and relation = 'dirsync.sync_run'::regclass`,
-      )
-    ).rowCount === 1
+  const waiting = async () => (await database.pool.query(WAITING_FOR_A_LOCK)).rowCount === 1
   await until(waiting)
   await first.kill('SIGKILL')
   await using second = spawnDirsync(['migrate'], { env })

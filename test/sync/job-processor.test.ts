@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { CallRecord } from '../../emulator/call-log.ts'
 import { startEmulator } from '../../emulator/emulator.ts'
 import { HrSources } from '../../src/hr/sources.ts'
 import { createPool } from '../../src/lib/database.ts'
@@ -8,10 +9,11 @@ import { UNTRACED } from '../../src/lib/tracing.ts'
 import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { formatJobKey } from '../../src/queue/job.ts'
-import type { ClaimKey } from '../../src/sync/claim.ts'
-import { JobProcessor } from '../../src/sync/job-processor.ts'
-import type { RunKind } from '../../src/sync/run.ts'
+import type { ClaimKey } from '../../src/sync/outbox/claim.ts'
+import type { RunKind } from '../../src/sync/runs/run.ts'
+import { JobProcessor } from '../../src/sync/work/job-processor.ts'
 import { duringTest } from '../helpers/during.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { employee } from './outcomes.ts'
 import { LIMITS, PlanUnderTest } from './plan-under-test.ts'
@@ -103,10 +105,7 @@ describe('what a worker has in hand, but its call has been in line for longer th
     await ended
   }
   const writes = async () => {
-    const response = await fetch(`${emulator.url}/_emulator/calls`)
-    const { calls } = (await response.json()) as {
-      calls: { operation: string; params: Record<string, unknown> }[]
-    }
+    const { calls } = await controlOf(emulator.url)<{ calls: CallRecord[] }>('GET', 'calls')
     return calls
       .filter(({ operation }) => !['token/create', 'employee/get'].includes(operation))
       .map(({ params }) => params)
@@ -152,6 +151,7 @@ describe('what a worker has in hand, but its call has been in line for longer th
        values ('D0', null, true, null), ('D1', 'D0', false, now() - interval '1 day'),
               ('D2', 'D0', false, now() - interval '1 day')`,
     )
+    await store.pool.query(`update dirsync.employee set platform_state = 'absent'`)
     await plan('departments')
     const deletion: ClaimKey = { ...E0, operation: 'delete-department' }
     const deletions = ['D1', 'D2'].map(entityKey => ({ ...deletion, entityKey }))

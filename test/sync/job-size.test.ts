@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { keysInHand, keysPerJob } from '../../src/sync/job-size.ts'
+import { keysInHand, keysPerJob } from '../../src/sync/outbox/job-size.ts'
 
 test.each([
   ['a rate that permits few calls: no more than calls at a time', 16, 10, 16],

@@ -61,11 +61,7 @@ export async function sender(store: StoreUnderTest, of: { order: string } | { to
     /** It dies; the server frees its locks when it has noticed. */
     async dies() {
       await end()
-      const held = () =>
-        store.value<boolean>(
-          `select exists (select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()))`,
-        )
-      while (await held());
+      await store.unlocked()
     },
   }
 }

@@ -1,6 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { requestDueRetries } from '../../src/sync/retries.ts'
+import { requestDueRetries } from '../../src/sync/cases/retries.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { worded } from '../texts/worded.ts'
@@ -64,8 +64,7 @@ test('a case retried after a corrected mapping uses the new mapping', async () =
     `select id from dirsync.failed_syncs where entity_key = 'e0006' and field = 'remark'`,
   )
   await map(`select userid, name, dept_code, 'short' as remark, active from mapped`)
-  const { rows: retries } = await company.db.query('select dirsync.retry($1) as run', [rows[0].id])
-  await endOf(company.db, Number(retries[0].run))
+  await company.retry(rows[0].id)
   expect((await company.onPlatform()).get('e0006')).toMatchObject({ remark: 'short' })
 })
 

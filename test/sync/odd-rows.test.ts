@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
-import { createCompany, endOf } from '../helpers/company.ts'
+import { createCompany } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
 import { worded } from '../texts/worded.ts'
 
@@ -22,16 +22,13 @@ beforeAll(async () => {
 beforeEach(() => company.control('DELETE', 'faults'))
 
 const hr = (sql: string) => company.hr.query(sql)
-const cases = async (userid: string) =>
-  (await company.db.query('select * from dirsync.dead_letter where entity_key = $1 order by id', [userid]))
-    .rows
 const answer = (operation: string, body: string, match = {}) =>
   company.control('POST', 'faults', [{ operation, body, match }])
 
 test('a value with control characters at its ends becomes a case', async () => {
   await hr(`update person set mobile = '😀😀123456' where userid = 'e0001'`)
   expect(await company.run('changes')).toMatchObject({ state: 'done', result: { outcomes: { parked: 1 } } })
-  expect(worded(await cases('e0001'))).toMatchObject([
+  expect(worded(await company.cases('e0001'))).toMatchObject([
     { category: 'invalid_hr_row', field: 'mobile', changed_fields: [{ field: 'mobile' }] },
   ])
 })
@@ -41,7 +38,7 @@ test("the platform's identity number never becomes a passport because HR says no
     await hr(`update person set card_no = '${card}' where userid = 'e0010'`)
     const { result } = await company.run('changes')
     const { card_type, card_no } = (await company.onPlatform()).get('e0010') ?? {}
-    const [open] = (await cases('e0010')).filter(({ state }) => state === 'open')
+    const [open] = (await company.cases('e0010')).filter(({ state }) => state === 'open')
     return [result?.outcomes, card_type, card_no, open?.category, open?.field]
   }
   const number = '11010519491231002X'
@@ -49,12 +46,11 @@ test("the platform's identity number never becomes a passport because HR says no
   const told = [{ parked: 1 }, 1, number, 'invalid_hr_row', 'card_no']
   expect(await given('11010519491231002')).toEqual(told)
   expect(await given('E12345678')).toEqual(told)
-  const [{ id, message, changed_fields }] = (await cases('e0010')).slice(-1)
+  const [{ id, message, changed_fields }] = (await company.cases('e0010')).slice(-1)
   expect(worded(message)).toContain('card_type')
   expect(JSON.stringify(changed_fields)).not.toContain('E12345678')
   // Not even by a retry: only HR can say which document it is.
-  const retry = await company.db.query('select dirsync.retry($1) as run', [id])
-  await endOf(company.db, Number(retry.rows[0].run))
+  await company.retry(id)
   expect((await company.onPlatform()).get('e0010')).toMatchObject({ card_type: 1, card_no: number })
   expect(await given(number)).toEqual([{ in_sync: 1 }, 1, number, undefined, undefined])
   // Where the platform has none, a passport is one.
@@ -67,7 +63,7 @@ test('an employee who has left is a finding, whatever the rest of the row holds'
   await hr(`update person set active = false, name = '***', mobile = '1990000****', email = 'deleted'
             where userid = 'e0000'`)
   await company.run('changes')
-  expect(worded(await cases('e0000'))).toMatchObject([{ category: 'left_hr', state: 'open' }])
+  expect(worded(await company.cases('e0000'))).toMatchObject([{ category: 'left_hr', state: 'open' }])
 })
 
 test('a user id that is too long for any index stops no one else', async () => {
@@ -80,7 +76,7 @@ test('a user id that is too long for any index stops no one else', async () => {
     state: 'done',
     result: { outcomes: { updated: 1 } },
   })
-  expect(worded(await cases('(no user id)'))).toMatchObject([
+  expect(worded(await company.cases('(no user id)'))).toMatchObject([
     { category: 'invalid_hr_row', message: 'One row of HR has no user id, or one that is far too long.' },
   ])
 })
@@ -93,7 +89,7 @@ test('extended fields that are not JSON become a case', async () => {
     state: 'done',
     result: { outcomes: { parked: 1 } },
   })
-  expect(worded(await cases('e0002'))).toMatchObject([
+  expect(worded(await company.cases('e0002'))).toMatchObject([
     { category: 'invalid_hr_row', field: 'employee_attribute' },
   ])
 })
@@ -108,10 +104,10 @@ test('what JSON in HR spells out, and no database can hold, becomes a case', asy
     result: { outcomes: { parked: 2 } },
   })
   // Neither is what it should be, and both are masked as any text that is not.
-  expect(worded(await cases('e0003'))).toMatchObject([
+  expect(worded(await company.cases('e0003'))).toMatchObject([
     { field: 'category', changed_fields: [{ value: '**** (19)' }] },
   ])
-  expect(worded(await cases('e0004'))).toMatchObject([
+  expect(worded(await company.cases('e0004'))).toMatchObject([
     { field: 'employee_attribute', changed_fields: [{ value: '**** (58)' }] },
   ])
 })
@@ -148,5 +144,7 @@ test('the holder of a number is named as far as he can be', async () => {
     state: 'done',
     result: { outcomes: { parked: 1 } },
   })
-  expect(worded(await cases('e0008'))).toMatchObject([{ category: 'duplicate_mobile', blocked_by: KEPT }])
+  expect(worded(await company.cases('e0008'))).toMatchObject([
+    { category: 'duplicate_mobile', blocked_by: KEPT },
+  ])
 })

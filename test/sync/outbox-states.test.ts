@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
-import { claim } from '../../src/sync/claim.ts'
-import { refeed, refeedAbandoned, takeForQueue, takeProbes } from '../../src/sync/feeding.ts'
+import { claim } from '../../src/sync/outbox/claim.ts'
+import { refeed, refeedAbandoned, takeForQueue, takeProbes } from '../../src/sync/outbox/feeding.ts'
 import {
   addWork,
   awaitPlan,
@@ -11,12 +11,12 @@ import {
   OUTBOX_TRANSITIONS,
   type OutboxState,
   postpone,
-} from '../../src/sync/outbox.ts'
-import { type Finished, finished, type Unfinished, unfinished } from '../../src/sync/outcome.ts'
-import { settle } from '../../src/sync/settlement.ts'
+} from '../../src/sync/outbox/outbox.ts'
+import { type Finished, finished, type Unfinished, unfinished } from '../../src/sync/outbox/outcome.ts'
+import { settle } from '../../src/sync/settle/settlement.ts'
 import { documentedDiagram, stateDiagram } from '../helpers/state-diagram.ts'
 import { employee } from './outcomes.ts'
-import { plant, plantRun } from './planted.ts'
+import { plant, plantRun, plantWork } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -58,10 +58,7 @@ async function plantRow(state: OutboxState | 'none'): Promise<number> {
   await store.clear()
   const run = await plantRun(store)
   if (state !== 'none')
-    await plant(store, 'pending', {
-      operation: 'update-employee',
-      entity_key: 'e1',
-      priority: 3,
+    await plantWork(store, 'e1', {
       ...(state !== 'awaits_plan' && { run_id: run }),
       ...ROWS[state],
     })
@@ -90,6 +87,12 @@ const settled =
     ])
 const again = (delayMs: number) => ({ delayMs, attempts: 1 })
 
+/** Claims a row, if it is in hand or not. */
+async function claimIf(inHand: boolean): Promise<unknown> {
+  const found = await store.rows<{ in_hand: boolean }>('select in_hand from dirsync.pending')
+  return found[0]?.in_hand === inHand && claim(store.pool, [E1], {})
+}
+
 type Way = (run: number) => Promise<unknown>
 
 /** How each event comes about. */
@@ -111,7 +114,8 @@ const WAYS: Record<string, Way[]> = {
   'is missing in HR': [
     () => transaction(store.pool, client => awaitPlan(client, [{ enterpriseCode: '', userid: 'e1' }])),
   ],
-  'is claimed': [() => claim(store.pool, [E1], {})],
+  'is claimed': [() => claimIf(false)],
+  'a claim finds its process gone': [() => claimIf(true)],
   'is lost by the queue': [() => refeed(store.pool, 1000)],
   'its entity is in hand elsewhere': [() => postpone(store.pool, [E1], 60_000)],
   'its source is known to others only': [() => claim(store.pool, [E1], { E1: 'shanghai' })],

@@ -1,4 +1,4 @@
-import { type Claim, type ClaimKey, claim } from '../../src/sync/claim.ts'
+import { type Claim, type ClaimKey, claim } from '../../src/sync/outbox/claim.ts'
 import {
   type Again,
   type EmployeeMemory,
@@ -11,7 +11,7 @@ import {
   type StoredEmployee,
   type Unfinished,
   unfinished,
-} from '../../src/sync/outcome.ts'
+} from '../../src/sync/outbox/outcome.ts'
 import { inWords } from '../../src/texts/message.ts'
 import type { StoreUnderTest } from './store-under-test.ts'
 
@@ -22,8 +22,13 @@ export const employee = (entityKey: string, enterpriseCode = ''): ClaimKey => ({
   detail: '',
 })
 
-/** Begins a job that is in the outbox. */
+/** Begins a job that is in the outbox. One that has begun has lost its process, and the moment after that is over. */
 export async function begin(store: StoreUnderTest, key: ClaimKey): Promise<Claim> {
+  await store.pool.query(
+    `update dirsync.pending set in_hand = false
+     where in_hand and operation = $1 and enterprise_code = $2 and entity_key = $3 and detail = $4`,
+    [key.operation, key.enterpriseCode, key.entityKey, key.detail],
+  )
   const [begun] = await claim(store.pool, [key], {})
   if (!begun) throw new Error(`there is no work for ${key.entityKey}`)
   return begun
@@ -104,6 +109,7 @@ export function memory(differs: Partial<EmployeeMemory> = {}): EmployeeMemory {
     overwritten: {},
     withheld: [],
     platformState: 'in_service',
+    isAnswered: true,
     deptCode: null,
     ...differs,
   }

@@ -2,15 +2,23 @@ import { describe, expect, test, vi } from 'vitest'
 import type { HrSource } from '../../src/hr/source.ts'
 import { WHOLE } from '../../src/hr/sources.ts'
 import { transaction } from '../../src/lib/database.ts'
-import { lastPlanPassed } from '../../src/sync/earlier-runs.ts'
-import { beginRun, finishRuns, type Run, readRun, recheckHeldRun, requestRun } from '../../src/sync/run.ts'
-import { requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
-import { settle } from '../../src/sync/settlement.ts'
+import { lastPlanPassed } from '../../src/sync/runs/earlier-runs.ts'
+import {
+  beginRun,
+  type Run,
+  readRun,
+  recheckHeldRun,
+  requestRun,
+  runsInParts,
+} from '../../src/sync/runs/run.ts'
+import { requestReplan, requestScheduledRun } from '../../src/sync/runs/run-requests.ts'
+import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
+import { settle } from '../../src/sync/settle/settlement.ts'
 import { until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
 import { begin, employee, memory, outcome } from './outcomes.ts'
-import { PlanUnderTest } from './plan-under-test.ts'
-import { SILENT } from './store-under-test.ts'
+import { PlanUnderTest, TIMED } from './plan-under-test.ts'
+import { SILENT, WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 const under = new PlanUnderTest()
 const hr = (text: string) => under.hr.query(text)
@@ -47,14 +55,14 @@ const reject = (id: number, part: object) =>
   under.store.value<number>(`select dirsync.reject_part($1, $2, 'not so')`, [id, part])
 
 /** Plans everything that waits, as the scheduler does. */
-async function planAll(): Promise<void> {
+async function planAll(employees?: string): Promise<void> {
   for (;;) {
     const id = await under.store.value<number | null>(
       `select min(id) from dirsync.sync_run
        where state = 'requested' or state = 'held' and recheck_at <= now()`,
     )
     if (id === null) return
-    await under.planRequested(id)
+    await under.planRequested(id, under.source(employees))
   }
 }
 
@@ -156,6 +164,34 @@ describe('a part of a held plan', () => {
     expect(await under.pending()).toEqual([])
   })
 
+  test.each(['no run waits', 'a run waits'])(
+    'that is the last and is rejected leaves nobody out whom HR had changed since, while %s',
+    async moment => {
+      const change = (name: string, minutes: number, userids: string) =>
+        hr(
+          `update person set name = '${name}', updated_at = now() - interval '${minutes} min' where ${userids}`,
+        )
+      await under.hire(10)
+      await change('before', 45, 'true')
+      await under.plan('changes', { employees: TIMED })
+      await under.acknowledge()
+      await change('other', 30, `userid < 'e6'`)
+      const { id } = await under.plan('changes', { employees: TIMED })
+      await reject(id, keys('e0'))
+      await planAll(TIMED)
+      await change('third', 15, `userid = 'e3'`)
+      await change('other', 0, `userid = 'e9'`)
+      await under.plan('changes', { employees: TIMED })
+      expect(await under.pending()).toEqual(['e9'])
+      await under.acknowledge()
+      if (moment === 'a run waits') await requestRun(under.store.pool, 'changes', [], 'cron')
+      await reject(id, { key: 'e' })
+      await planAll(TIMED)
+      expect(await under.pending()).toEqual(['e3'])
+      expect(await waiting()).toMatchObject({ e2: 'rejected', e3: 'waiting' })
+    },
+  )
+
   test('holds up no other change of HR, unless that trips the breaker too', async () => {
     const id = await held()
     await approve(id, keys('e0'))
@@ -177,6 +213,26 @@ describe('a part of a held plan', () => {
       Run,
     ]
     expect(plan).toMatchObject({ sample: ['e6', 'e7', 'e8'] })
+  })
+
+  test('holds up no later change of who was only to be asked', async () => {
+    await under.inSync(10)
+    await hr(`update person set name = 'other' where userid < 'e6'`)
+    const { id, state } = await under.plan('full')
+    expect(state).toBe('held')
+    await reject(id, keys('e0'))
+    await hr(`update person set name = 'third' where userid = 'e9'`)
+    await tick()
+    expect(await waiting()).toMatchObject({ e1: 'held', e9: 'waiting' })
+    expect(await under.pending()).toEqual(['e9'])
+    await under.acknowledge()
+    await hr(`update person set name = 'n9' where userid = 'e9'`)
+    await tick()
+    expect(await under.pending()).toEqual(['e9'])
+    await under.acknowledge()
+    await approve(id, { key: 'e' })
+    await planAll()
+    expect(await under.pending()).toEqual(['e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7', 'e8', 'e9'])
   })
 
   test('stays held when HR changes the row again, and is over when HR restores it', async () => {
@@ -435,36 +491,72 @@ describe('a part of a held plan', () => {
 })
 
 describe('decisions about parts', () => {
-  test('meet a plan that is being made: they wait for it, and it undoes none of them', async () => {
-    const id = await held()
-    await reject(id, keys('e5'))
+  /** Decides once a plan has compared and is about to write that HR has changed e9. */
+  async function decideDuringPlan(decide: () => Promise<unknown>, pattern: string): Promise<void> {
     const { pool } = under.store
     const slow = await pool.connect()
     try {
-      // The plan has compared, and waits to write.
       await slow.query('begin')
       await slow.query(`select from dirsync.employee where userid = 'e9' for update`)
       await hr(`update person set name = 'other' where userid = 'e9'`)
       const planned = under.plan()
-      const waits = async (pattern: string) =>
+      const waits = async (query: string) =>
         until(async () => {
-          const { rowCount } = await pool.query(
-            `select from pg_stat_activity where wait_event_type = 'Lock' and query like $1`,
-            [pattern],
-          )
+          const { rowCount } = await pool.query(`${WAITING_FOR_A_LOCK} and query like $1`, [query])
           return rowCount === 1
         })
       await waits('%from dirsync.employee e%')
-      const decided = reject(id, keys('e4'))
-      await waits('%reject_part%')
+      const decided = decide()
+      await waits(pattern)
       await slow.query('rollback')
       await Promise.all([planned, decided])
     } finally {
       slow.release()
     }
+  }
+
+  test('meet a plan that is being made: they wait for it, and it undoes none of them', async () => {
+    const id = await held()
+    await reject(id, keys('e5'))
+    await decideDuringPlan(() => reject(id, keys('e4')), '%reject_part%')
     await tick()
     expect(await under.pending()).toEqual(['e9'])
     expect(await waiting()).toMatchObject({ e3: 'held', e4: 'rejected', e5: 'rejected' })
+  })
+
+  test('hold up the end of no other run while a plan is made', async () => {
+    const id = await held()
+    const part = await approve(id, { key: 'e' })
+    await planAll()
+    const { id: other } = await under.plan('departments')
+    const planning = await under.store.pool.connect()
+    try {
+      await planning.query('begin')
+      await runsInParts(planning, '', true)
+      await under.acknowledge()
+      await finishRuns(under.store.pool)
+      expect([await run(part), await run(other)]).toMatchObject([{ state: 'done' }, { state: 'done' }])
+    } finally {
+      await planning.query('rollback')
+      planning.release()
+    }
+    await finishRuns(under.store.pool)
+    expect(await run(id)).toMatchObject({ state: 'done' })
+  })
+
+  test('that are taken back while a plan is made wait for it, though nothing was undecided', async () => {
+    const id = await held()
+    const part = await approve(id, { key: 'e' })
+    await planAll()
+    await decideDuringPlan(
+      () => under.store.pool.query('select dirsync.cancel($1)', [part]),
+      '%dirsync.cancel%',
+    )
+    expect(await waiting()).toMatchObject({ e0: 'held', e5: 'held' })
+    await reject(id, keys('e0'))
+    await tick()
+    expect(await waiting()).toMatchObject({ e0: 'rejected', e5: 'held' })
+    expect(await under.pending()).toEqual(['e9'])
   })
 
   test('about departments do not wait while HR is read, and the plan goes by them', async () => {

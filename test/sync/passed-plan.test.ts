@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { requestDueRetries } from '../../src/sync/retries.ts'
+import { requestDueRetries } from '../../src/sync/cases/retries.ts'
 import { type Company, createCompany, endOf, person, until } from '../helpers/company.ts'
 
 const EMPLOYEES = 120
@@ -146,8 +146,7 @@ describe('nothing is sent that no plan has passed', () => {
     )
     expect(rows.map(row => row.entity_key)).toEqual(['e0002', 'e0003'])
     const [byHand, byItself] = rows as unknown as [{ id: number }, { id: number }]
-    const retry = await company.db.query('select dirsync.retry($1) as run', [byHand.id])
-    await endOf(company.db, Number(retry.rows[0].run))
+    await company.retry(byHand.id)
     // However often it was tried while the row waits: worker and plan read the same.
     await company.db.query(
       `insert into dirsync.attempt (operation, enterprise_code, entity_key, detail, started_at, duration_ms, outcome)
@@ -199,8 +198,7 @@ describe('nothing is sent that no plan has passed', () => {
     const { rows } = await company.db.query(
       `select id from dirsync.dead_letter where entity_key = 'e0010' and swap_id is not null and state = 'open'`,
     )
-    const { rows: retried } = await company.db.query('select dirsync.retry($1) as run', [rows[0].id])
-    await endOf(company.db, Number(retried[0].run))
+    await company.retry(rows[0].id)
     expect((await company.onPlatform()).get('e0010')).toMatchObject({ name: 'Many' })
     expect((await company.onPlatform()).get('e0011')).toMatchObject({ name: 'Person 11' })
   })
@@ -249,5 +247,34 @@ describe('nothing is sent that no plan has passed', () => {
     // It may be the run that the approval asked for that finds it first.
     await company.run('changes')
     expect((await company.db.query(`select from dirsync.sync_run where state = 'held'`)).rowCount).toBe(1)
+  })
+
+  test('whom nobody has looked for is looked for, once a person has rejected them and departments may be deleted', async () => {
+    await company.control('POST', 'employees', [{ userid: 'e0900', name: 'Of old', dept_code: 'D2' }])
+    await hr(`insert into person (userid, name, mobile, email, dept_code, entry_day, active)
+              select 'e09' || lpad(i::text, 2, '0'), 'New', '199000009' || lpad(i::text, 2, '0'),
+                     'e9' || i || '@example.com', 'D1', '2020-01-01', true
+              from generate_series(0, 79) i`)
+    const held = await company.run('changes')
+    expect(held.state).toBe('held')
+    await company.db.query(`select dirsync.reject($1, 'no')`, [held.id])
+    await company.run('changes')
+    await idle()
+    const states = async () =>
+      (
+        await company.db.query(
+          `select userid, platform_state, dept_code, status from dirsync.employee
+           where userid in ('e0900', 'e0901') order by 1`,
+        )
+      ).rows
+    expect(await states()).toMatchObject([{ platform_state: 'unknown' }, { platform_state: 'unknown' }])
+    await company.run('departments')
+    await company.run('changes')
+    await idle()
+    expect(await states()).toEqual([
+      { userid: 'e0900', platform_state: 'in_service', dept_code: 'D2', status: 'rejected' },
+      { userid: 'e0901', platform_state: 'absent', dept_code: null, status: 'rejected' },
+    ])
+    expect((await names()).filter(name => name === 'New')).toEqual([])
   })
 })

@@ -1,22 +1,20 @@
 import { describe, expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
-import { claim } from '../../src/sync/claim.ts'
-import { Feeder } from '../../src/sync/feeder.ts'
-import { countEnqueued, refeed, takeForQueue, takeProbes } from '../../src/sync/feeding.ts'
-import { liftHalts, raiseHalt, readHalts } from '../../src/sync/halts.ts'
-import { addWork, detachHalted, postpone } from '../../src/sync/outbox.ts'
-import { finishRuns } from '../../src/sync/run.ts'
+import { claim } from '../../src/sync/outbox/claim.ts'
+import { Feeder } from '../../src/sync/outbox/feeder.ts'
+import { countEnqueued, refeed, takeForQueue, takeProbes } from '../../src/sync/outbox/feeding.ts'
+import { liftHalts, raiseHalt, readHalts } from '../../src/sync/outbox/halts.ts'
+import { addWork, detachHalted, postpone } from '../../src/sync/outbox/outbox.ts'
+import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { employee } from './outcomes.ts'
-import { plant, plantRun } from './planted.ts'
+import { plantRun, plantWork } from './planted.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
-const work = (entityKey: string, differs = {}) =>
-  plant(store, 'pending', { operation: 'update-employee', entity_key: entityKey, priority: 3, ...differs })
 const deletion = (entityKey: string, wave: number, differs = {}) =>
-  work(entityKey, { operation: 'delete-department', wave, priority: 5, ...differs })
+  plantWork(store, entityKey, { operation: 'delete-department', wave, priority: 5, ...differs })
 const keysOf = (fed: { entityKey: string }[]) => fed.map(({ entityKey }) => entityKey)
 const take = async (room = 100) =>
   keysOf(await transaction(store.pool, db => takeForQueue(db, room, () => 1)))
@@ -94,17 +92,17 @@ describe('work', () => {
 
 describe('the queue is fed', () => {
   test('the best priority first, then what waits longest, as far as there is room, and once', async () => {
-    await work('full', { priority: 7 })
-    await work('late', { not_before: '2020-01-02T00:00:00Z' })
-    await work('early', { not_before: '2020-01-01T00:00:00Z' })
-    await work('named', { priority: 1 })
+    await plantWork(store, 'full', { priority: 7 })
+    await plantWork(store, 'late', { not_before: '2020-01-02T00:00:00Z' })
+    await plantWork(store, 'early', { not_before: '2020-01-01T00:00:00Z' })
+    await plantWork(store, 'named', { priority: 1 })
     expect((await take(3)).sort()).toEqual(['early', 'late', 'named'])
     expect(await take(3)).toEqual(['full'])
     expect(await take(3)).toEqual([])
   })
 
   test('not with what is put off', async () => {
-    await work('e1', { not_before: '2222-01-01T00:00:00Z' })
+    await plantWork(store, 'e1', { not_before: '2222-01-01T00:00:00Z' })
     expect(await take()).toEqual([])
   })
 
@@ -113,7 +111,7 @@ describe('the queue is fed', () => {
     await deletion('parent', 1, { run_id: await plantRun(store) })
     await deletion('grandparent', 2)
     await deletion('elsewhere', 1, { enterprise_code: 'C2' })
-    await work('e1')
+    await plantWork(store, 'e1')
     expect((await take()).sort()).toEqual(['child', 'e1', 'elsewhere'])
     expect(await take()).toEqual([])
     await done('child')
@@ -135,7 +133,7 @@ describe('while an enterprise is halted', () => {
       `insert into dirsync.pending (operation, enterprise_code, entity_key, priority)
        select 'update-employee', 'C' || c, 'e' || e, 3 from generate_series(1, 20) c, generate_series(1, 100) e`,
     )
-    await work('e1', { enterprise_code: 'halted' })
+    await plantWork(store, 'e1', { enterprise_code: 'halted' })
     await halt('halted', 60_000)
     await transaction(store.pool, async db => {
       expect(await takeForQueue(db, 10, () => 1)).toHaveLength(10)
@@ -144,7 +142,8 @@ describe('while an enterprise is halted', () => {
   })
 
   test('what others have locked is passed over', async () => {
-    for (const userid of ['e1', 'e2', 'e3']) await work(userid, { enterprise_code: 'C1', priority: 3 })
+    for (const userid of ['e1', 'e2', 'e3'])
+      await plantWork(store, userid, { enterprise_code: 'C1', priority: 3 })
     await halt('halted', 60_000)
     await transaction(store.pool, async db => {
       await db.query(`select from dirsync.pending where entity_key = 'e2' for update`)
@@ -154,19 +153,19 @@ describe('while an enterprise is halted', () => {
   })
 
   test('the others are fed, and of it one job is let through when its probe is due', async () => {
-    for (const userid of ['e1', 'e2']) await work(userid, { enterprise_code: 'C1' })
-    await work('e3', { enterprise_code: 'C2' })
+    for (const userid of ['e1', 'e2']) await plantWork(store, userid, { enterprise_code: 'C1' })
+    await plantWork(store, 'e3', { enterprise_code: 'C2' })
     await halt('C1')
     expect(await take()).toEqual(['e3'])
     expect(await probe(() => 60_000)).toHaveLength(1)
     expect(await probe()).toEqual([])
     expect(await take()).toEqual([])
     const [status] = await readHalts(store.pool)
-    expect(status?.nextProbeAt?.getTime()).toBeGreaterThan(Date.now() + 30_000)
+    expect(status?.next_probe_at?.getTime()).toBeGreaterThan(Date.now() + 30_000)
   })
 
   test('nothing is let through before the first probe is due', async () => {
-    await work('e1', { enterprise_code: 'C1' })
+    await plantWork(store, 'e1', { enterprise_code: 'C1' })
     await halt('C1', 60_000)
     expect(await probe()).toEqual([])
   })
@@ -180,7 +179,7 @@ describe('while an enterprise is halted', () => {
     }
     await transaction(store.pool, db => takeProbes(db, next))
     for (const userid of ['e1', 'e2']) {
-      await work(userid, { enterprise_code: 'C1' })
+      await plantWork(store, userid, { enterprise_code: 'C1' })
       await transaction(store.pool, db => takeProbes(db, next))
     }
     await transaction(store.pool, db => takeProbes(db, next))
@@ -189,9 +188,9 @@ describe('while an enterprise is halted', () => {
 
   test('its work leaves the runs, which can end, and stays in the outbox', async () => {
     const run = await plantRun(store)
-    await work('e1', { enterprise_code: 'C1', run_id: run })
-    await work('e2', { enterprise_code: 'C1', run_id: run, enqueued_at: new Date() })
-    await work('e3', { enterprise_code: 'C2', run_id: run })
+    await plantWork(store, 'e1', { enterprise_code: 'C1', run_id: run })
+    await plantWork(store, 'e2', { enterprise_code: 'C1', run_id: run, enqueued_at: new Date() })
+    await plantWork(store, 'e3', { enterprise_code: 'C2', run_id: run })
     await halt('C1')
     expect(await detach()).toBe(1)
     expect(await detach()).toBe(0)
@@ -203,7 +202,7 @@ describe('while an enterprise is halted', () => {
 
   test('but not work of a cancelled run, which is withdrawn once no worker holds it', async () => {
     const run = await plantRun(store)
-    await work('e1', { enterprise_code: 'C1', run_id: run, starts: 1 })
+    await plantWork(store, 'e1', { enterprise_code: 'C1', run_id: run, starts: 1, in_hand: true })
     await halt('C1')
     await store.pool.query('select dirsync.cancel($1)', [run])
     expect(await detach()).toBe(0)
@@ -230,7 +229,7 @@ describe('while an enterprise is halted', () => {
 describe('while everything is halted', () => {
   test('nothing is fed but probes, and runs keep their work', async () => {
     const run = await plantRun(store)
-    for (const userid of ['e1', 'e2']) await work(userid, { run_id: run })
+    for (const userid of ['e1', 'e2']) await plantWork(store, userid, { run_id: run })
     await halt('*')
     expect(await take()).toEqual([])
     expect(await detach()).toBe(0)
@@ -245,11 +244,11 @@ describe('while everything is halted', () => {
   })
 
   test('an enterprise that is halted by itself is not probed for all', async () => {
-    await work('e1', { enterprise_code: 'C1' })
+    await plantWork(store, 'e1', { enterprise_code: 'C1' })
     await halt('*')
     await halt('C1', 60_000)
     expect(await probe(() => 0)).toEqual([])
-    await work('e2', { enterprise_code: 'C2' })
+    await plantWork(store, 'e2', { enterprise_code: 'C2' })
     expect(await probe(() => 0)).toEqual(['e2'])
   })
 })
@@ -263,7 +262,7 @@ describe('a halt', () => {
       {
         scope: '*',
         category: 'credentials',
-        platformCode: 1000210003,
+        platform_code: 1000210003,
         message: inWords('m'),
         remedy: inWords('r'),
         since: expect.any(Date),
@@ -290,10 +289,10 @@ describe('a clock that is put back', () => {
   const ahead = (minutes: number) => new Date(Date.now() + minutes * 60_000)
 
   test('leaves no work waiting for longer than it may have been put off', async () => {
-    await work('retried', { not_before: ahead(3) })
-    await work('of tomorrow', { not_before: ahead(24 * 60) })
-    await work('queued tomorrow', { not_before: ahead(24 * 60), enqueued_at: ahead(24 * 60) })
-    await work('awaits a plan', { not_before: 'infinity', replan_at: new Date() })
+    await plantWork(store, 'retried', { not_before: ahead(3) })
+    await plantWork(store, 'of tomorrow', { not_before: ahead(24 * 60) })
+    await plantWork(store, 'queued tomorrow', { not_before: ahead(24 * 60), enqueued_at: ahead(24 * 60) })
+    await plantWork(store, 'awaits a plan', { not_before: 'infinity', replan_at: new Date() })
     // Two must agree on what the queue has lost.
     const sweeping = feeder()
     for (let i = 0; i < 3; i += 1) await sweeping.sweep()
@@ -303,18 +302,22 @@ describe('a clock that is put back', () => {
   test('by less than an hour leaves no work waiting but what is to be retried', async () => {
     const [soon, planned] = [ahead(3), ahead(30)]
     await plantRun(store, { kind: 'full', requested_at: planned })
-    await work('retried', { not_before: soon, created_at: planned, execution: 1, attempts: 1 })
-    await work('put off', { not_before: soon })
-    await work('planned', { not_before: planned, created_at: planned })
-    await work('queued', { not_before: planned, created_at: planned, enqueued_at: planned })
-    await work('awaits a plan', { not_before: 'infinity', created_at: planned, replan_at: planned })
+    await plantWork(store, 'retried', { not_before: soon, created_at: planned, execution: 1, attempts: 1 })
+    await plantWork(store, 'put off', { not_before: soon })
+    await plantWork(store, 'planned', { not_before: planned, created_at: planned })
+    await plantWork(store, 'queued', { not_before: planned, created_at: planned, enqueued_at: planned })
+    await plantWork(store, 'awaits a plan', {
+      not_before: 'infinity',
+      created_at: planned,
+      replan_at: planned,
+    })
     const sweeping = feeder()
     for (let i = 0; i < 3; i += 1) await sweeping.sweep()
     expect((await take()).sort()).toEqual(['planned', 'queued'])
   })
 
   test('leaves no halt that nothing lifts, and of which no job can be the probe', async () => {
-    await work('e1', { enterprise_code: 'C1' })
+    await plantWork(store, 'e1', { enterprise_code: 'C1' })
     await halt('C1')
     await store.pool.query('update dirsync.halt set since = $1', [ahead(24 * 60)])
     await feeder().sweep()
@@ -325,20 +328,20 @@ describe('a clock that is put back', () => {
   })
 
   test('leaves no probe waiting for longer than from one to the next', async () => {
-    await work('e1', { enterprise_code: 'C1' })
+    await plantWork(store, 'e1', { enterprise_code: 'C1' })
     await halt('C1', 24 * 3_600_000)
     expect(await probe()).toHaveLength(1)
     await halt('C2', 300_000)
-    await work('e2', { enterprise_code: 'C2' })
+    await plantWork(store, 'e2', { enterprise_code: 'C2' })
     expect(await probe()).toEqual([])
   })
 })
 
 describe('what the queue has lost', () => {
   test('is what was enqueued some seconds ago; it is fed again', async () => {
-    await work('old', { enqueued_at: '2020-01-01T00:00:00Z' })
-    await work('new', { enqueued_at: new Date() })
-    await work('never')
+    await plantWork(store, 'old', { enqueued_at: '2020-01-01T00:00:00Z' })
+    await plantWork(store, 'new', { enqueued_at: new Date() })
+    await plantWork(store, 'never')
     expect(await countEnqueued(store.pool)).toEqual({ rows: 2, jobs: 2 })
     expect(await refeed(store.pool, 60_000)).toBe(1)
     expect(await countEnqueued(store.pool)).toEqual({ rows: 1, jobs: 1 })
@@ -347,7 +350,7 @@ describe('what the queue has lost', () => {
 })
 
 test('work whose entity another process has in hand is put off', async () => {
-  await work('e1', { enqueued_at: new Date() })
+  await plantWork(store, 'e1', { enqueued_at: new Date() })
   await postpone(store.pool, [employee('e1')], 60_000)
   await postpone(store.pool, [employee('e2')], 60_000)
   expect(await rows()).toMatchObject([{ enqueued_at: null, waits: true, version: 1 }])

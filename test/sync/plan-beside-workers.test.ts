@@ -5,17 +5,17 @@ import { HrSources } from '../../src/hr/sources.ts'
 import { createClient, createPool } from '../../src/lib/database.ts'
 import { UNTRACED } from '../../src/lib/tracing.ts'
 import { parseJobKey } from '../../src/queue/job.ts'
-import { type Claim, type ClaimKey, claim } from '../../src/sync/claim.ts'
-import { type FedQueue, Feeder } from '../../src/sync/feeder.ts'
-import type { Settlement } from '../../src/sync/outcome.ts'
-import type { PlannerOptions } from '../../src/sync/planner.ts'
-import { Planner } from '../../src/sync/planner.ts'
-import { requestRun } from '../../src/sync/run.ts'
-import { settle } from '../../src/sync/settlement.ts'
+import { type Claim, type ClaimKey, claim } from '../../src/sync/outbox/claim.ts'
+import { type FedQueue, Feeder } from '../../src/sync/outbox/feeder.ts'
+import type { Settlement } from '../../src/sync/outbox/outcome.ts'
+import type { PlannerOptions } from '../../src/sync/plan/planner.ts'
+import { Planner } from '../../src/sync/plan/planner.ts'
+import { requestRun } from '../../src/sync/runs/run.ts'
+import { settle } from '../../src/sync/settle/settlement.ts'
 import { until } from '../helpers/company.ts'
 import { memory, outcome, refusal } from './outcomes.ts'
 import { PlanUnderTest } from './plan-under-test.ts'
-import { SILENT } from './store-under-test.ts'
+import { SILENT, WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 const EMPLOYEES = 7500
 const PLANS = 20
@@ -129,9 +129,10 @@ function poolOf(name: string) {
 async function deadlocks(sessions: string): Promise<number> {
   await until(
     async () =>
-      (await store.value<number>('select count(*)::int from pg_stat_activity where application_name = $1', [
-        `dirsync ${sessions}`,
-      ])) === 0,
+      (await store.value<number>(
+        `select count(*)::int from pg_stat_activity where datname = current_database() and application_name = $1`,
+        [`dirsync ${sessions}`],
+      )) === 0,
   )
   return store.value('select deadlocks::int from pg_stat_database where datname = current_database()')
 }
@@ -186,9 +187,7 @@ test('a plan that PostgreSQL ends to break a circle repeats what it writes, and 
   const planned = planner.planNext(new AbortController().signal)
   await until(
     async () =>
-      (await store.value<number>(
-        `select count(*)::int from pg_stat_activity where application_name = 'dirsync planning' and wait_event_type = 'Lock'`,
-      )) > 0,
+      (await store.rows(`${WAITING_FOR_A_LOCK} and application_name = 'dirsync planning'`)).length > 0,
   )
   await other.query(`select from dirsync.employee where userid = 'e0' for update`)
   await other.query('commit')

@@ -2,15 +2,17 @@ import { describe, expect, test } from 'vitest'
 import { readOverview } from '../../src/console/overview/read.ts'
 import { readRunStory } from '../../src/console/runs/story.ts'
 import { WHOLE } from '../../src/hr/sources.ts'
-import { planningMs, recheckHeldRun, requestRun } from '../../src/sync/run.ts'
-import { requestReplan } from '../../src/sync/run-requests.ts'
-import { settle } from '../../src/sync/settlement.ts'
+import { planningMs, recheckHeldRun, requestRun } from '../../src/sync/runs/run.ts'
+import { requestReplan } from '../../src/sync/runs/run-requests.ts'
+import { settle } from '../../src/sync/settle/settlement.ts'
+import { until } from '../helpers/company.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { hrSource } from '../hr/hr-database.ts'
 import { worded } from '../texts/worded.ts'
 import { begin, employee, memory, outcome } from './outcomes.ts'
 import { MAPPING, PlanUnderTest } from './plan-under-test.ts'
-import { fail, plant } from './planted.ts'
+import { fail, plant, plantWork } from './planted.ts'
+import { WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 const under = new PlanUnderTest()
 const hr = (text: string) => under.hr.query(text)
@@ -181,6 +183,37 @@ describe('work that is in the outbox already', () => {
     expect(
       await under.store.rows(`select priority, enqueued_at from dirsync.pending where entity_key = 'e1'`),
     ).toEqual([{ priority: 3, enqueued_at: null }])
+  })
+
+  test("is not ended by an execution that begins while a plan finds HR's earlier row again", async () => {
+    await under.inSync(2)
+    await under.hr.query(`update person set name = 'other' where userid = 'e1'`)
+    await under.plan()
+    await under.hr.query(`update person set name = 'n1' where userid = 'e1'`)
+    await using held = await under.store.pool.connect().then(client => ({
+      client,
+      async [Symbol.asyncDispose]() {
+        await client.query('rollback')
+        client.release()
+      },
+    }))
+    await held.client.query(`begin; select from dirsync.employee where userid = 'e1' for update`)
+    const planned = under.plan()
+    // It has compared the rows.
+    await until(async () => (await under.store.rows(WAITING_FOR_A_LOCK)).length > 0)
+    const claimed = begin(under.store, employee('e1'))
+    await Promise.race([claimed, until(async () => (await under.store.rows(WAITING_FOR_A_LOCK)).length > 1)])
+    await held.client.query('rollback')
+    await planned
+    const { sourceHash } = await claimed
+    await settle(under.store.pool, [
+      outcome(employee('e1'), await claimed, { employee: memory({ acknowledgedHash: sourceHash }) }),
+    ])
+    expect(
+      await under.store.rows(
+        `select status, exists (select from dirsync.pending) as has_work from dirsync.employee where userid = 'e1'`,
+      ),
+    ).not.toEqual([{ status: 'waiting', has_work: false }])
   })
 })
 
@@ -429,10 +462,7 @@ describe('HR that takes long to read', () => {
     const { pool } = under.store
     const leftInPeace = async (run: number) => {
       expect(await planningMs(pool, run)).toBeGreaterThanOrEqual(2000)
-      await plant(under.store, 'pending', {
-        ...{ operation: 'update-employee', entity_key: 'e0', priority: 3 },
-        ...{ not_before: 'infinity', replan_at: new Date() },
-      })
+      await plantWork(under.store, 'e0', { not_before: 'infinity', replan_at: new Date() })
       expect(await requestReplan(pool, WHOLE)).toBe('early')
       await pool.query('delete from dirsync.pending')
     }

@@ -1,16 +1,22 @@
-import { describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { pino } from 'pino'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { previewDeletions } from '../../src/console/departments/page.ts'
 import { countStatuses } from '../../src/console/employees/list.ts'
 import { readOverview } from '../../src/console/overview/read.ts'
 import { HrSources } from '../../src/hr/sources.ts'
-import { HAS_MAPPING } from '../../src/sync/claim.ts'
-import { finishRuns, type Run, readRun, recheckHeldRun, requestRun } from '../../src/sync/run.ts'
-import { settle } from '../../src/sync/settlement.ts'
+import { HAS_MAPPING } from '../../src/sync/outbox/claim.ts'
+import { refeedAbandoned } from '../../src/sync/outbox/feeding.ts'
+import { Commands } from '../../src/sync/runs/commands.ts'
+import { type Run, readRun, recheckHeldRun, requestRun } from '../../src/sync/runs/run.ts'
+import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
+import { settle } from '../../src/sync/settle/settlement.ts'
 import { until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
-import { begin, employee, outcome } from './outcomes.ts'
+import { begin, type Differs, employee, memory, outcome, refusal } from './outcomes.ts'
 import { clockIsOff, LIMITS, PlanUnderTest, TIMED } from './plan-under-test.ts'
-import { fail, plant } from './planted.ts'
+import { fail, plant, plantWork } from './planted.ts'
+import { WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 const under = new PlanUnderTest()
 const hr = (text: string) => under.hr.query(text)
@@ -137,7 +143,7 @@ describe('a run that would change much', () => {
       await until(async () => {
         const { rowCount } = await pool.query(
           `select pg_terminate_backend(pid) from pg_stat_activity
-           where wait_event_type = 'Lock' and query like '%from dirsync.employee e%'`,
+           where datname = current_database() and wait_event_type = 'Lock' and query like '%from dirsync.employee e%'`,
         )
         return rowCount === 1
       })
@@ -148,6 +154,173 @@ describe('a run that would change much', () => {
     }
     expect(await under.planRequested(id)).toMatchObject({ state: 'running', approved: true })
     expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
+  })
+
+  /** The database answers the next plans that write the outbox in PL/pgSQL, so many times. */
+  const answering = (statement: string, times: number) =>
+    under.store.pool.query(`
+      create sequence public.failures;
+      create function public.refuse() returns trigger language plpgsql as $$
+      begin
+        if nextval('public.failures') <= ${times} then ${statement}; end if;
+        return null;
+      end $$;
+      create trigger refuse before insert on dirsync.pending for each statement execute function public.refuse()`)
+
+  /** The same with this error. */
+  const failing = (code: string, times: number) =>
+    answering(`raise exception 'not now' using errcode = '${code}'`, times)
+
+  afterEach(() =>
+    under.store.pool.query(
+      'drop function if exists public.refuse() cascade; drop sequence if exists public.failures',
+    ),
+  )
+
+  test.each([
+    ['leads to a standby meanwhile', '25006', 1],
+    ['ends it to break deadlocks, as often as it is repeated', '40P01', 25],
+    ['takes too long for it', '57014', 1],
+  ])('stays approved if the database %s, and goes on', async (_, code, times) => {
+    await under.inSync(10)
+    await change()
+    const { id } = await under.plan()
+    await under.store.pool.query('select dirsync.approve($1)', [id])
+    await failing(code, times)
+    await expect(under.planRequested(id)).rejects.toMatchObject({ code })
+    expect(await run(id)).toMatchObject({ state: 'planning' })
+    expect(await under.planRequested(id)).toMatchObject({ state: 'running', approved: true })
+    expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
+  })
+
+  test('stays approved if the database does not answer in time, five times at most', async () => {
+    await under.inSync(10)
+    await change()
+    const { id } = await under.plan()
+    const { pool, url } = under.store
+    await pool.query('select dirsync.approve($1)', [id])
+    const impatient = new pg.Pool({ connectionString: url, query_timeout: 1000 })
+    onTestFinished(() => impatient.end())
+    const logged: string[] = []
+    const logger = pino({ level: 'warn' }, { write: line => void logged.push(JSON.parse(line).msg) })
+    const planner = under.planner({ pool: impatient, logger })
+    const planning = () => planner.planNext(new AbortController().signal)
+    const slow = await pool.connect()
+    onTestFinished(() => slow.release())
+    await slow.query('begin; lock table dirsync.pending')
+    for (const again of [1, 2, 3, 4]) {
+      await expect(planning()).rejects.toThrow('Query read timeout')
+      expect(await run(id)).toMatchObject({ state: 'planning' })
+      expect(logged.filter(line => line.includes('tried again'))).toHaveLength(again)
+    }
+    await planning()
+    await slow.query('rollback')
+    expect(await run(id)).toMatchObject({ state: 'held', approved: false })
+    expect(logged.at(-1)).toBe('run failed')
+  })
+
+  const ENDS_CONNECTION = 'perform pg_terminate_backend(pg_backend_pid())'
+
+  test('is held again if writing its approved plan ends the connection each time, and holds up no other run', async () => {
+    await under.inSync(10)
+    await change()
+    const { id } = await under.plan()
+    const { pool } = under.store
+    const departments = await requestRun(pool, 'departments', [], 'test')
+    await pool.query('select dirsync.approve($1)', [id])
+    await answering(ENDS_CONNECTION, 100)
+    const planner = under.planner()
+    const planning = () => planner.planNext(new AbortController().signal)
+    for (const _ of [1, 2, 3, 4]) await expect(planning()).rejects.toMatchObject({ code: '57P01' })
+    expect(await run(id)).toMatchObject({ state: 'planning' })
+    await planning()
+    expect(await run(id)).toMatchObject({ state: 'held', approved: false })
+    await planning()
+    expect((await run(departments)).startedAt).not.toBeNull()
+  })
+
+  /** Ends the connection that writes, and the one that records that as well: the server starts anew. */
+  const restarting = async (times: number) => {
+    await answering(ENDS_CONNECTION, times)
+    await under.store.pool.query(`
+      create trigger refuse before update of message on dirsync.sync_run for each statement
+      execute function public.refuse()`)
+  }
+
+  test('goes on after the database has been started anew, though a tick requested it', async () => {
+    await under.inSync(10)
+    await under.hr.query(`update person set name = 'other' where userid = 'e1'`)
+    const id = await requestRun(under.store.pool, 'full', [], 'cron')
+    await restarting(2)
+    const planner = under.planner()
+    const planning = () => planner.planNext(new AbortController().signal)
+    await expect(planning()).rejects.toMatchObject({ code: '57P01' })
+    while ((await run(id)).state === 'planning') await planning().catch(() => {})
+    expect(await run(id)).toMatchObject({ state: 'running' })
+  })
+
+  test('is carried out once approved, though the same process could not record an earlier check of HR', async () => {
+    await under.inSync(10)
+    await change()
+    const { id } = await under.plan()
+    await recheckHeldRun(under.store.pool, id)
+    const [planner, other] = [under.planner(), under.planner()]
+    const signal = new AbortController().signal
+    await restarting(2)
+    await expect(planner.planNext(signal)).rejects.toMatchObject({ code: '57P01' })
+    await other.planNext(signal)
+    await under.store.pool.query('select dirsync.approve($1)', [id])
+    await planner.planNext(signal)
+    expect(await run(id)).toMatchObject({ state: 'running' })
+  })
+
+  test('is not carried out once more only because the database was away when its failure should be recorded', async () => {
+    await under.inSync(10)
+    await change()
+    const { id } = await under.plan()
+    const { pool } = under.store
+    await pool.query('select dirsync.approve($1)', [id])
+    await restarting(100)
+    const planner = under.planner()
+    const planning = () => planner.planNext(new AbortController().signal)
+    for (const _ of [1, 2, 3, 4, 5]) await expect(planning()).rejects.toMatchObject({ code: '57P01' })
+    await pool.query('drop trigger refuse on dirsync.sync_run')
+    const written = await under.store.value(`select last_value from public.failures`)
+    await planning()
+    expect(await run(id)).toMatchObject({ state: 'held', approved: false })
+    expect(await under.store.value(`select last_value from public.failures`)).toBe(written)
+  })
+
+  test('is held again if its approved plan cannot be written, and can be approved again', async () => {
+    await under.inSync(10)
+    await change()
+    const { id } = await under.plan()
+    await failing('P0001', 1)
+    expect(await approve(id)).toMatchObject({ state: 'held', approved: false, planned: 4, finishedAt: null })
+    // The run that the approval requested.
+    await under.planRequested(id)
+    expect(worded(await run(id)).message).toMatch(
+      /^4 of 10 employees would change.* It was approved, but could not be carried out.*: not now\. Decide again\. HR has not changed since\.$/,
+    )
+    expect(await under.pending()).toEqual([])
+    const commands = new Commands(under.store.pool, { actor: 'test' })
+    expect(await commands.approve(id, null, 4)).toEqual({ planned: 4, isRest: false })
+    expect(await under.planRequested(id)).toMatchObject({ state: 'running', approved: true, message: null })
+    expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
+    expect(await under.store.rows('select returned from dirsync.plan_decision order by id')).toEqual([
+      { returned: 4 },
+      { returned: 0 },
+    ])
+  })
+
+  test('fails once if its approved plan cannot be written and version 1.0 approved it, of which no decision is stored', async () => {
+    await under.inSync(10)
+    await change()
+    const { id } = await under.plan()
+    await under.store.pool.query('select dirsync.approve($1)', [id])
+    await under.store.pool.query('delete from dirsync.plan_decision')
+    await failing('P0001', 1)
+    expect(await under.planRequested(id)).toMatchObject({ state: 'failed' })
   })
 
   test('counts the employees that it covers: never more changes than employees, whichever rows were read', async () => {
@@ -237,7 +410,9 @@ describe('a run that would change much', () => {
     expect(await tick(id)).toMatchObject({ state: 'superseded', finishedAt: expect.any(Date) })
     expect(await run(id + 1)).toMatchObject({ state: 'running', requestedBy: 'cron', planned: 1 })
     expect(await under.pending()).toEqual(['e3'])
-    await expect(under.store.pool.query('select dirsync.approve($1)', [id])).rejects.toThrow('no held run')
+    await expect(under.store.pool.query('select dirsync.approve($1)', [id])).rejects.toThrow(
+      `run ${id} is superseded: there is nothing to decide`,
+    )
   })
 
   test('is superseded by a run with its max age', async () => {
@@ -257,13 +432,14 @@ describe('a run that would change much', () => {
     const inForce = () =>
       store.value(`select mapping from dirsync.sync_run where ${HAS_MAPPING} order by id desc limit 1`)
     const passed = await inForce()
-    const edited = under.source('select userid, upper(name) as name, mobile, active from person')
+    const name = `case when userid = 'e1' then name else upper(name) end as name`
+    const edited = under.source(`select userid, ${name}, mobile, active from person`)
     expect(await under.plan('changes', { source: edited })).toMatchObject({ state: 'held' })
     await plant(store, 'field_block', { enterprise_code: '', field: 'level' })
     await fail(store, { entity: 'enterprise', entity_key: '(single enterprise)', field: 'level' })
     await store.pool.query(`update dirsync.employee set withheld = '{level}' where userid = 'e1'`)
     const key = employee('e0')
-    await plant(store, 'pending', { operation: key.operation, entity_key: 'e0', priority: 3 })
+    await plantWork(store, 'e0')
     const through = outcome(key, await begin(store, key), { resolve: 'all', unblockFields: ['level'] })
     await settle(store.pool, [through])
     const id = await store.value<number>(`select id from dirsync.sync_run where kind = 'retry'`)
@@ -282,6 +458,23 @@ describe('a run that would change much', () => {
       message: expect.stringContaining(`Run ${id} was held with such a plan already`),
     })
     expect(await run(id)).toMatchObject({ state: 'held', plan: { changed_since: 1 } })
+  })
+
+  test('keeps every other change of its HR source waiting, but for employees who are synced by name', async () => {
+    await under.inSync(10)
+    await change()
+    const { id } = await under.plan()
+    await hr(
+      `update person set name = 'other' where userid in ('e5', 'e6'); insert into person (userid, name) values ('x', 'new')`,
+    )
+    expect(await tick(id)).toMatchObject({ state: 'held' })
+    expect(await under.plan()).toMatchObject({ state: 'superseded' })
+    expect(await under.pending()).toEqual([])
+    const named = await requestRun(under.store.pool, 'employees', ['e6'], 'a test')
+    expect(await under.planRequested(named)).toMatchObject({ state: 'running', planned: 1 })
+    expect(await under.pending()).toEqual(['e6'])
+    expect(await tick(id)).toMatchObject({ state: 'held' })
+    expect(await under.pending()).toEqual(['e6'])
   })
 
   test.each([
@@ -347,9 +540,7 @@ describe('a run that would change much', () => {
       await client.query(`update dirsync.pending set enqueued_at = now() where entity_key = 'e0'`)
       const cancelled = pool.query('select dirsync.cancel($1)', [id])
       await until(async () => {
-        const { rowCount } = await pool.query(
-          `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%dirsync.cancel%'`,
-        )
+        const { rowCount } = await pool.query(`${WAITING_FOR_A_LOCK} and query like '%dirsync.cancel%'`)
         return rowCount === 1
       })
       await client.query('commit')
@@ -365,7 +556,7 @@ describe('a run that would change much', () => {
     await hr(`update person set name = 'other' where userid < 'e2'`)
     const { id } = await under.plan()
     const { pool } = under.store
-    await pool.query(`update dirsync.pending set starts = 1 where entity_key = 'e0'`)
+    await pool.query(`update dirsync.pending set starts = 1, in_hand = true where entity_key = 'e0'`)
     await pool.query('select dirsync.cancel($1)', [id])
     expect(await under.pending()).toEqual(['e0'])
     await finishRuns(pool)
@@ -376,6 +567,37 @@ describe('a run that would change much', () => {
     expect(await run(id)).toMatchObject({ state: 'cancelled' })
     expect(await under.plan()).toMatchObject({ planned: 2 })
   })
+
+  test.each([
+    ['queued', 'enqueued_at = now()'],
+    ['requested anew meanwhile', 'version = version + 1'],
+  ])(
+    'and is cancelled takes back what a dead worker had in hand, %s, and calls it unknown',
+    async (_, then) => {
+      await under.inSync(10)
+      await hr(`update person set name = 'other' where userid < 'e2'`)
+      const { id } = await under.plan()
+      const { pool } = under.store
+      await pool.query(
+        `update dirsync.pending set starts = 1, in_hand = true, ${then} where entity_key = 'e0'`,
+      )
+      await pool.query('select dirsync.cancel($1)', [id])
+      expect(await under.pending()).toEqual(['e0'])
+      await refeedAbandoned(pool)
+      await finishRuns(pool)
+      expect(await under.pending()).toEqual([])
+      expect(await run(id)).toMatchObject({ state: 'cancelled' })
+      expect(
+        await under.store.rows(
+          `select userid, acknowledged_hash is null as unknown from dirsync.employee where userid < 'e2' order by 1`,
+        ),
+      ).toEqual([
+        { userid: 'e0', unknown: true },
+        { userid: 'e1', unknown: false },
+      ])
+      expect(await under.plan()).toMatchObject({ planned: 2 })
+    },
+  )
 
   test('does not count as passed: rows that a full run has under way are still held back', async () => {
     await under.inSync(10)
@@ -479,6 +701,44 @@ describe('an employee waiting for a decision', () => {
       insert into person (userid, name, mobile) values ('e4', 'n4', '13800000004')`)
     expect(await under.plan()).toMatchObject({ state: 'running', planned: 0 })
     expect(await statuses()).toEqual({ in_sync: 'e0 e1 e2 e3 e4 e5 e6 e7' })
+  })
+
+  test('of a run of named rows is in sync again once HR has restored the row', async () => {
+    await under.inSync(10)
+    const named = ['e1', 'e2', 'e3', 'e4']
+    const all = 'e0 e1 e2 e3 e4 e5 e6 e7 e8 e9'
+    await hr(`update person set name = 'other' where userid in ('${named.join("', '")}')`)
+    const id = await requestRun(under.store.pool, 'changes', named, 'trigger')
+    const waiting = named.map(key => `${key}:${id}`)
+    expect(await under.planRequested(id)).toMatchObject({ state: 'held' })
+    expect(await statuses()).toEqual({ in_sync: 'e0 e5 e6 e7 e8 e9', held: waiting.join(' ') })
+    const restore = async (...userids: string[]) => {
+      await hr(
+        `update person set name = 'n' || substr(userid, 2) where userid in ('${userids.join("', '")}')`,
+      )
+      await recheckHeldRun(under.store.pool, id)
+      return under.planRequested(id)
+    }
+    expect(await restore('e1')).toMatchObject({ state: 'held' })
+    expect(await statuses()).toEqual({ in_sync: 'e0 e1 e5 e6 e7 e8 e9', held: waiting.slice(1).join(' ') })
+    expect(await restore(...named)).toMatchObject({ state: 'superseded' })
+    expect(await statuses()).toEqual({ in_sync: all })
+  })
+
+  test('and who has vanished before stays vanished', async () => {
+    await under.inSync(10)
+    await hr(`delete from person where userid = 'e9'`)
+    await under.plan()
+    await under.acknowledge()
+    await hr(`update person set name = 'other' where userid in ('e1', 'e2', 'e3', 'e4')`)
+    const { id, plan } = await under.plan()
+    expect(plan).toMatchObject({ reasons: { changed: 4 } })
+    const waiting = ['e1', 'e2', 'e3', 'e4'].map(key => `${key}:${id}`).join(' ')
+    expect(await statuses()).toEqual({ in_sync: 'e0 e5 e6 e7 e8', held: waiting, vanished: 'e9' })
+    expect(await under.store.rows('select from dirsync.planned_work')).toHaveLength(4)
+    await decide('reject', id)
+    await next()
+    expect(await statuses()).toEqual({ in_sync: 'e0 e5 e6 e7 e8', rejected: waiting, vanished: 'e9' })
   })
 
   test('goes on with the plan that is approved, and HR is checked again at once', async () => {
@@ -661,14 +921,76 @@ describe('departments are checked against the last full reading of employees', (
     expect(after.plan).not.toHaveProperty('changed_since')
   })
 
-  test('none is while a run of employees is held, which is named', async () => {
+  test.each([
+    ['of employees', []],
+    ["of rows that HR's trigger named", ['e2', 'e3', 'e4', 'e5']],
+  ])('none is while a run %s is held, which is named', async (_, changed) => {
     await closed()
     await hr(`update person set name = 'other' where userid < 'e6'`)
-    const { id, state } = await under.plan('changes', { employees: EMPLOYEES })
-    expect(state).toBe('held')
+    const id = await requestRun(under.store.pool, 'changes', changed, 'trigger')
+    expect(await under.planRequested(id, under.source(EMPLOYEES))).toMatchObject({ state: 'held' })
     expect(worded(await plan())).toMatchObject({
       planned: 0,
       message: `No department is deleted while run ${id} is held: look at its plan, and approve or reject it.`,
+    })
+  })
+
+  describe('none is while the platform has not told where someone is whom HR no longer has', () => {
+    const E12 = employee('e12')
+    const untold = memory({ platformState: 'unknown', isAnswered: false })
+    const failed: Differs = {
+      outcome: 'parked',
+      employee: untold,
+      failures: [refusal({ field: '', category: 'platform_unavailable', state: 'retry_scheduled' })],
+    }
+    const changes = () => under.plan('changes', { employees: EMPLOYEES })
+    const ends = async (differs: Differs) => {
+      await settle(under.store.pool, [outcome(E12, await begin(under.store, E12), differs)])
+      await finishRuns(under.store.pool)
+    }
+    /** Employee e12 comes, and goes before the platform could be asked. */
+    async function vanished(): Promise<void> {
+      await closed()
+      await under.hire(1, 12)
+      await changes()
+      await ends(failed)
+      await hr(`delete from person where userid = 'e12'`)
+      await changes()
+    }
+    const blocked = { planned: 0, message: expect.stringContaining('It has not told of e12') }
+
+    test.each([
+      ['told', memory({ active: false, platformState: 'absent' })],
+      ['refused to tell', memory({ active: false, platformState: 'unknown' })],
+    ])('until it has %s', async (_, answer) => {
+      await vanished()
+      expect(worded(await plan())).toMatchObject(blocked)
+      await ends(failed)
+      expect(worded(await plan())).toMatchObject(blocked)
+      await plantWork(under.store, 'e12', { priority: 5 })
+      await ends({ employee: answer })
+      expect(await plan()).toMatchObject({ plan: { sample: ['D3'] } })
+    })
+
+    test('and whose work has ended without an answer: the next plan has the platform asked', async () => {
+      await vanished()
+      await ends({ outcome: 'obsolete', resolve: 'all' })
+      expect(worded(await plan())).toMatchObject(blocked)
+      expect(await changes()).toMatchObject({ state: 'running', planned: 0 })
+      expect(await under.pending()).toEqual(['e12'])
+    })
+
+    test('and whose case is retried by itself, or, where a person ignored it, by a full run', async () => {
+      await vanished()
+      await ends(failed)
+      expect(worded(await plan())).toMatchObject(blocked)
+      await changes()
+      expect(await under.pending()).toEqual([])
+      await under.store.pool.query(`select dirsync.ignore(id, 'known') from dirsync.dead_letter`)
+      await changes()
+      expect(await under.pending()).toEqual([])
+      await under.plan('full', { employees: EMPLOYEES })
+      expect(await under.pending()).toContain('e12')
     })
   })
 })

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, beforeEach, onTestFinished, vi } from 'vitest'
 import type { HrSource } from '../../src/hr/source.ts'
 import { HrSources } from '../../src/hr/sources.ts'
 import { UNTRACED } from '../../src/lib/tracing.ts'
-import type { PlannerOptions } from '../../src/sync/planner.ts'
-import { Planner } from '../../src/sync/planner.ts'
-import { finishRuns, type Run, type RunKind, readRun, requestRun } from '../../src/sync/run.ts'
+import { Planner, type PlannerOptions } from '../../src/sync/plan/planner.ts'
+import { type Run, type RunKind, readRun, requestRun } from '../../src/sync/runs/run.ts'
+import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { openHrSource } from '../hr/hr-database.ts'
 import { worded } from '../texts/worded.ts'
@@ -85,18 +85,14 @@ export class PlanUnderTest {
     source = this.source(),
     limits: Partial<PlannerOptions['limits']> = {},
   ): Promise<Run> {
-    const planner = new Planner({
-      pool: this.store.pool,
-      hr: HrSources.one(source),
-      source: '',
-      logger: SILENT,
-      limits: { ...LIMITS, ...limits },
-      sellerAppids: [],
-      ownEnterprise: '',
-      tracing: UNTRACED,
-    })
-    await planner.planNext(new AbortController().signal)
+    await this.planner({ hr: HrSources.one(source), limits: { ...LIMITS, ...limits } }).planNext(
+      new AbortController().signal,
+    )
     return worded((await readRun(this.store.pool, id)) as Run)
+  }
+
+  planner(differs: Partial<PlannerOptions> = {}): Planner {
+    return plannerOf(this.store, { hr: HrSources.one(this.source()), ...differs })
   }
 
   /** User ids with work in the outbox. */
@@ -107,16 +103,8 @@ export class PlanUnderTest {
     return rows.map(row => row.entity_key)
   }
 
-  /** The platform confirms everything that is in the outbox, except what it refuses. */
-  async acknowledge(...refused: string[]): Promise<void> {
-    await this.store.pool.query(
-      `update dirsync.employee e set acknowledged_hash = case when userid <> all ($1) then source_hash end,
-         parked_hash = case when userid = any ($1) then source_hash end, platform_state = 'in_service'
-       from dirsync.pending p where p.entity_key = e.userid`,
-      [refused],
-    )
-    await this.store.pool.query('delete from dirsync.pending')
-    await finishRuns(this.store.pool)
+  acknowledge(...refused: string[]): Promise<void> {
+    return acknowledge(this.store, ...refused)
   }
 
   /** HR has so many employees, all of them in step. */
@@ -133,6 +121,34 @@ export class PlanUnderTest {
     const known = employee?.map(row => ({ ...(row as object), ...MARKS })) ?? []
     return { ...rest, employee: known }
   }
+}
+
+export function plannerOf(
+  { pool }: StoreUnderTest,
+  differs: Pick<PlannerOptions, 'hr'> & Partial<PlannerOptions>,
+): Planner {
+  return new Planner({
+    pool,
+    source: '',
+    logger: SILENT,
+    limits: LIMITS,
+    sellerAppids: [],
+    ownEnterprise: '',
+    tracing: UNTRACED,
+    ...differs,
+  })
+}
+
+/** The platform confirms everything that is in the outbox, except what it refuses. */
+export async function acknowledge({ pool }: StoreUnderTest, ...refused: string[]): Promise<void> {
+  await pool.query(
+    `update dirsync.employee e set acknowledged_hash = case when userid <> all ($1) then source_hash end,
+       parked_hash = case when userid = any ($1) then source_hash end, platform_state = 'in_service'
+     from dirsync.pending p where p.entity_key = e.userid and p.enterprise_code = e.enterprise_code`,
+    [refused],
+  )
+  await pool.query('delete from dirsync.pending')
+  await finishRuns(pool)
 }
 
 /** The clock of this process shows another time than the database's. */

@@ -111,3 +111,13 @@ export async function plant(
     )
   }
 }
+
+/** Work of the outbox, at the priority of a run of changes. */
+export function plantWork(
+  store: StoreUnderTest,
+  entityKey: string,
+  differs: Record<string, unknown> = {},
+): Promise<void> {
+  const work = { operation: 'update-employee', entity_key: entityKey, priority: 3, ...differs }
+  return plant(store, 'pending', work)
+}

@@ -1,10 +1,13 @@
 import pg from 'pg'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
+import { noticeRestore } from '../../src/sync/runs/restored.ts'
 import { dirsync } from '../cli/dirsync.ts'
 import { type Company, createCompany, type Person, until } from '../helpers/company.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 import { breachesAtRest } from '../simulation/at-rest.ts'
+import { WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 /*
  * dirsync's database as it was some time ago, after the platform has moved on: a backup that is restored. What it does not know
@@ -105,6 +108,36 @@ test('a restart is no restoration', async () => {
   expect((await company.calls())['employee/get']).toBe(calls['employee/get'])
 })
 
+test('a server that may not tell which one it is, or may again, counts as the same', async () => {
+  const client = await own.pool.connect()
+  onTestFinished(async () => {
+    await client.query('rollback')
+    client.release()
+  })
+  await client.query(`begin; create role ${own.name}_owner;
+    grant usage on schema dirsync to ${own.name}_owner;
+    grant all on all tables in schema dirsync to ${own.name}_owner;
+    grant all on all sequences in schema dirsync to ${own.name}_owner;
+    grant all on all functions in schema dirsync to ${own.name}_owner`)
+  const isNoticed = async (...changes: string[]) => {
+    for (const change of changes) await client.query(change)
+    await client.query(`set local role ${own.name}_owner`)
+    const { rows } = await client.query('select dirsync.notice_restore() as noticed')
+    await client.query('reset role')
+    return rows[0].noticed
+  }
+  const silent = 'revoke execute on function pg_control_system() from public'
+  const telling = 'grant execute on function pg_control_system() to public'
+  const first = 'update dirsync.deployment set incarnation = null'
+  const another = `update dirsync.deployment set incarnation = regexp_replace(incarnation, '\\d+$', '1')`
+  for (const change of [first, silent, telling]) expect(await isNoticed(change)).toBe(false)
+  for (const change of [silent, first, telling]) expect(await isNoticed(change)).toBe(false)
+  expect(await isNoticed(silent, another)).toBe(true)
+  expect(await isNoticed(telling, `update dirsync.deployment set incarnation = '7' || incarnation`)).toBe(
+    true,
+  )
+})
+
 test('the full run that asks is not taken for a change of everyone', async () => {
   const { rows } = await own.pool.query(
     `select state, requested_by, result -> 'outcomes' as outcomes from dirsync.sync_run
@@ -124,4 +157,38 @@ test('a sync once and for all waits for that full run, and counts its calls', as
   // Its own run asks once more about those whom the other one has dealt with by then.
   expect(platform_calls['employee/get']).toBeGreaterThanOrEqual(60)
   expect((await own.pool.query('select from dirsync.pending')).rowCount).toBe(0)
+})
+
+test('when that full run fails, another one asks once HR looks right again', async () => {
+  await own.pool.query('select dirsync.doubt_memory()')
+  await company.hr.query('alter table person rename to away')
+  service = await company.start()
+  await quiet()
+  await company.hr.query('alter table away rename to person')
+  await own.pool.query(
+    `update dirsync.sync_run set finished_at = finished_at - interval '1 minute' where state = 'failed'`,
+  )
+  await company.run('changes')
+  const inSync = () =>
+    own.pool.query(`select from dirsync.employee where status = 'in_sync'`).then(found => found.rowCount)
+  await expect.poll(inSync).toBe(60)
+  await service.stop()
+})
+
+test('a restoration is said before it is noted, which takes as long as others hold the employees', async () => {
+  const query_timeout = 500
+  const hurried = new pg.Pool({ connectionString: own.url, query_timeout })
+  onTestFinished(() => hurried.end())
+  const lines: string[] = []
+  const logger = pino({}, { write: line => void lines.push(line) })
+  await own.pool.query(`update dirsync.deployment set incarnation = '1'`)
+  const other = await own.pool.connect()
+  onTestFinished(() => other.release(true))
+  await other.query('begin; lock table dirsync.employee in exclusive mode')
+  const noticing = noticeRestore(hurried, logger)
+  await until(async () => (await own.pool.query(WAITING_FOR_A_LOCK)).rowCount !== 0)
+  expect(lines).toMatchObject([expect.stringContaining('the database was restored')])
+  await other.query(`select pg_sleep(${query_timeout / 1000 + 0.5}); commit`)
+  await noticing
+  expect(lines[1]).toContain('a full run asks')
 })

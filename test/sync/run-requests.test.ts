@@ -2,16 +2,64 @@ import { once } from 'node:events'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type SourceScope, WHOLE } from '../../src/hr/sources.ts'
 import { createClient } from '../../src/lib/database.ts'
-import { healHrHalt, readHalts } from '../../src/sync/halts.ts'
-import { checkLater, type RunKind, readRun } from '../../src/sync/run.ts'
-import { HrChanges, isPlanned, requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
+import { healHrHalt, readHalts } from '../../src/sync/outbox/halts.ts'
+import { checkLater, type RunKind, type RunState, readRun } from '../../src/sync/runs/run.ts'
+import {
+  HrChanges,
+  isPlanned,
+  requestDoubted,
+  requestReplan,
+  requestScheduledRun,
+  runFor,
+} from '../../src/sync/runs/run-requests.ts'
 import { message } from '../../src/texts/message.ts'
 import { until } from '../helpers/company.ts'
-import { plant, plantRun } from './planted.ts'
+import { hash, plant, plantRun, plantWork } from './planted.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000)
+
+describe('a request is met by', () => {
+  const run = (kind: RunKind, state: RunState, differs = {}) => ({
+    ...{ kind, state, undecided: null, approved: false },
+    ...differs,
+  })
+  const whole = run('full', 'held')
+  const inParts = run('changes', 'held', { undecided: 2 })
+
+  test.each([
+    ['the run that is held as a whole', { kind: 'changes' }, whole, run('changes', 'requested'), 'held'],
+    ['a new run beside one that is decided in parts', { kind: 'changes' }, inParts, inParts, null],
+    ['a new run where none is unfinished', { kind: 'full' }, null, run('full', 'done'), null],
+    [
+      'one that waits to begin',
+      { kind: 'changes', unread: true },
+      null,
+      run('changes', 'requested'),
+      'latest',
+    ],
+    ['one that is being planned', { kind: 'changes' }, null, run('changes', 'planning'), 'latest'],
+    [
+      'no run that may have read HR before',
+      { kind: 'changes', unread: true },
+      null,
+      run('changes', 'planning'),
+      null,
+    ],
+    ['no run of changes that is being sent', { kind: 'changes' }, null, run('changes', 'running'), null],
+    ['a full run that is being sent', { kind: 'full' }, null, run('full', 'running'), 'latest'],
+    [
+      'no run that was approved',
+      { kind: 'changes' },
+      null,
+      run('changes', 'requested', { approved: true }),
+      null,
+    ],
+  ] as const)('%s', (_, wanted, held, latest, met) => {
+    expect(runFor(wanted, held, latest)).toBe(met && { held, latest }[met])
+  })
+})
 
 describe('a cron tick', () => {
   const request = async (kind: RunKind) => {
@@ -44,12 +92,26 @@ describe('a cron tick', () => {
     expect(await request('changes')).toBe(part + 1)
   })
 
-  test('while one is held HR is checked again, and the run stays held', async () => {
-    const id = await plantRun(store, { state: 'held' })
-    expect(await request('changes')).toBe(id)
-    expect(await runs()).toMatchObject([{ id, state: 'held' }])
-    expect(await isPlanned(store.pool, id)).toBe(false)
+  test('nor does one hide a run that waits', async () => {
+    const waiting = await plantRun(store, { state: 'requested' })
+    await plantRun(store, { state: 'requested', approved: true, part_of: 1 })
+    expect(await request('changes')).toBe(waiting)
   })
+
+  test('a part of a full plan that is being sent is no full run', async () => {
+    const part = await plantRun(store, { kind: 'full', state: 'running', approved: true, part_of: 1 })
+    expect(await request('full')).toBe(part + 1)
+  })
+
+  test.each(['changes', 'full'])(
+    'while one of kind %s is held HR is checked again, and it stays held',
+    async kind => {
+      const id = await plantRun(store, { kind, state: 'held' })
+      expect(await request('changes')).toBe(id)
+      expect(await runs()).toMatchObject([{ id, state: 'held' }])
+      expect(await isPlanned(store.pool, id)).toBe(false)
+    },
+  )
 
   test('changes are looked for while earlier ones are on their way, a second full run is not begun', async () => {
     const changes = await plantRun(store, { state: 'running' })
@@ -62,13 +124,7 @@ describe('a cron tick', () => {
 describe('rows that wait for a plan', () => {
   /** A row whose HR row a worker found changed since its plan, so many minutes ago. */
   const waiting = (minutes: number) =>
-    plant(store, 'pending', {
-      operation: 'update-employee',
-      entity_key: 'e1',
-      priority: 3,
-      not_before: 'infinity',
-      replan_at: ago(minutes),
-    })
+    plantWork(store, 'e1', { not_before: 'infinity', replan_at: ago(minutes) })
   const changes = (state: string, minutes: number, differs = {}) =>
     plantRun(store, {
       state,
@@ -105,10 +161,67 @@ describe('rows that wait for a plan', () => {
     expect(await requestReplan(store.pool, WHOLE)).toBe(isEarly ? 'early' : id + 1)
   })
 
+  test.each(['changes', 'full'])('have HR checked again for a held run of kind %s', async kind => {
+    await waiting(5)
+    const id = await changes('held', 30, { kind, finished_at: null })
+    expect(await requestReplan(store.pool, WHOLE)).toBeNull()
+    expect(await isPlanned(store.pool, id)).toBe(false)
+    expect(await store.value('select count(*)::int from dirsync.sync_run')).toBe(1)
+  })
+
   test('wait a minute after a run that failed', async () => {
     await waiting(5)
     await changes('failed', 0)
     expect(await requestReplan(store.pool, WHOLE)).toBe('early')
+  })
+})
+
+describe('employees in doubt since the database was restored', () => {
+  const DOUBT = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+  const doubted = (differs = {}) =>
+    plant(store, 'employee', { userid: 'e1', source_hash: hash(), acknowledged_hash: DOUBT, ...differs })
+  const run = (kind: string, state: string, minutes: number, differs = {}) =>
+    plantRun(store, { kind, state, planned_at: ago(minutes), finished_at: ago(minutes), ...differs })
+
+  test.each([
+    ['failed', 2, true],
+    ['failed', 0, false],
+    ['source_suspect', 2, true],
+    ['superseded', 2, true],
+    ['cancelled', 60, false],
+    ['cancelled', 25 * 60, true],
+    ['rejected', 60, false],
+    ['rejected', 25 * 60, true],
+    ['done', 60, false],
+    ['running', 60, false],
+  ])('after a full run that is %s for %i minutes another one asks: %s', async (state, minutes, asks) => {
+    await doubted()
+    await run('full', state, minutes)
+    const last = await run('changes', 'done', 0)
+    expect(await requestDoubted(store.pool, WHOLE)).toBe(asks)
+    expect(await requestDoubted(store.pool, WHOLE)).toBe(false)
+    if (asks)
+      expect(await readRun(store.pool, last + 1)).toMatchObject({ kind: 'full', requestedBy: 'restore' })
+  })
+
+  test('are asked about by no other one before HR looks right, nor where they wait for a decision', async () => {
+    await doubted()
+    await run('full', 'failed', 5)
+    await run('changes', 'failed', 2)
+    expect(await requestDoubted(store.pool, WHOLE)).toBe(false)
+    await run('changes', 'done', 1)
+    await store.pool.query('update dirsync.employee set held_run = 1')
+    expect(await requestDoubted(store.pool, WHOLE)).toBe(false)
+  })
+
+  test('are those of the source whose run failed', async () => {
+    await doubted({ enterprise_code: 'B' })
+    for (const hr_source of ['shanghai', 'beijing']) {
+      await run('full', 'failed', 5, { hr_source })
+      await run('changes', 'done', 1, { hr_source })
+    }
+    expect(await requestDoubted(store.pool, { name: 'shanghai', codes: ['S'] })).toBe(false)
+    expect(await requestDoubted(store.pool, { name: 'beijing', codes: ['B'] })).toBe(true)
   })
 })
 
@@ -183,18 +296,21 @@ describe("what HR's trigger tells", () => {
     expect(await requestedFor(['e1', 'e2'])).toEqual([{ id: full + 1, keys: ['e1', 'e2'], read_all: false }])
   })
 
-  test('rows are not sent past a held run: HR is checked again with them', async () => {
-    await plantFullReading()
-    const held = await plantFullReading({ state: 'held', finished_at: null })
-    listen().changed(['e1'])
-    const [run] = await until(async () => {
-      const asked = await store.rows(
-        'select id, recheck_at is not null as asked from dirsync.sync_run order by id desc limit 1',
-      )
-      return asked[0]?.asked === true && asked
-    })
-    expect(run).toEqual({ id: held, asked: true })
-  })
+  test.each(['changes', 'full'])(
+    'rows are not sent past a held run of kind %s: HR is checked again',
+    async kind => {
+      await plantFullReading()
+      const held = await plantFullReading({ kind, state: 'held', finished_at: null })
+      listen().changed(['e1'])
+      const [run] = await until(async () => {
+        const asked = await store.rows(
+          'select id, recheck_at is not null as asked from dirsync.sync_run order by id desc limit 1',
+        )
+        return asked[0]?.asked === true && asked
+      })
+      expect(run).toEqual({ id: held, asked: true })
+    },
+  )
 
   test.each(['source_suspect', 'rejected', 'failed'])(
     'rows are not sent past a run that ended as %s',

@@ -3,19 +3,19 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
 import { claimMirrorRun, finishMirrorRun, writeMirrorPlan } from '../../src/mirrors/mirror.ts'
-import { claimDeployment, switchAccount } from '../../src/sync/deployment.ts'
+import { claimDeployment, switchAccount } from '../../src/sync/health/deployment.ts'
+import { claimSources } from '../../src/sync/plan/claim-sources.ts'
 import {
   beginRun,
   claimRun,
-  finishRuns,
   RUN_TRANSITIONS,
   reclaimOrphanedRuns,
   recordApproved,
   recordPlan,
   requestRun,
   supersede,
-} from '../../src/sync/run.ts'
-import { claimSources } from '../../src/sync/sources.ts'
+} from '../../src/sync/runs/run.ts'
+import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { documentedDiagram, stateDiagram } from '../helpers/state-diagram.ts'
 import { plantRun } from './planted.ts'
@@ -137,19 +137,21 @@ describe('the functions make the transitions of the table', () => {
         await store.pool.query(`select dirsync.${decision}($1, '{"key": "e1"}')`, [run])
       },
     ]),
-    ...['running', 'superseded'].map((state): [string, { state: string; undecided: number }, Act] => [
-      'hold_again',
-      { state, undecided: 0 },
-      async run => {
-        await store.pool.query(
-          `with decided as (
+    ...['planning', 'running', 'superseded'].map(
+      (state): [string, { state: string; undecided: number }, Act] => [
+        'hold_again',
+        { state, undecided: 0 },
+        async run => {
+          await store.pool.query(
+            `with decided as (
              insert into dirsync.plan_decision (run_id, approved, filter, planned, reasons, decided_by)
              values ($1, true, '{}', 1, '{}', 'test') returning *)
            select dirsync.hold_again(d, 1) from decided d`,
-          [run],
-        )
-      },
-    ]),
+            [run],
+          )
+        },
+      ],
+    ),
     ['supersede', { state: 'held' }, run => inTransaction(db => supersede(db, run, run + 1))],
     ...['held', 'requested', 'planning'].map((state): [string, { state: string; hr_source: string }, Act] => [
       'endRunsOfOthers',

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { WHOLE } from '../../src/hr/sources.ts'
 import { withConnection } from '../../src/lib/database.ts'
-import { lastFullReading, watermark } from '../../src/sync/earlier-runs.ts'
+import { lastFullReading, watermark } from '../../src/sync/runs/earlier-runs.ts'
 import {
   claimRun,
-  finishRuns,
   planningMs,
   RunTakenBack,
   readRun,
@@ -14,10 +13,11 @@ import {
   requestRun,
   runProgress,
   unfinishedRun,
-} from '../../src/sync/run.ts'
-import { isPlanned } from '../../src/sync/run-requests.ts'
+} from '../../src/sync/runs/run.ts'
+import { isPlanned } from '../../src/sync/runs/run-requests.ts'
+import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
 import { inWords } from '../../src/texts/message.ts'
-import { fail, plant, plantRun } from './planted.ts'
+import { fail, plant, plantRun, plantWork } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -150,12 +150,7 @@ describe('a running run', () => {
       await plantRun(store),
       await plantRun(store, { state: 'held' }),
     ]
-    await plant(store, 'pending', {
-      operation: 'update-employee',
-      entity_key: 'e1',
-      priority: 3,
-      run_id: busy,
-    })
+    await plantWork(store, 'e1', { run_id: busy })
     expect(await finishRuns(store.pool)).toEqual({ ended: [idle], left: 1 })
     expect(await readRun(store.pool, idle)).toMatchObject({ state: 'done', finishedAt: expect.any(Date) })
     expect(await runProgress(store.pool, busy)).toMatchObject({ state: 'running', left: 1 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { RowHasher, type SourceStatistics } from '../../src/directory/hash.ts'
-import { belowNotice, missingEmployees, straying, suspicion, trips } from '../../src/sync/safety.ts'
+import { belowNotice, missingEmployees, straying, suspicion, trips } from '../../src/sync/runs/safety.ts'
 import { worded } from '../texts/worded.ts'
 
 const LIMITS = { maxFewerRows: 20, maxEmptied: 20 }

@@ -4,22 +4,28 @@ import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { readOverview } from '../../src/console/overview/read.ts'
 import { planPage } from '../../src/console/plan/stored.ts'
 import { readRunStory } from '../../src/console/runs/story.ts'
+import type { EmployeeField } from '../../src/directory/employee.ts'
 import { type EmployeeLookup, WHOLE } from '../../src/hr/sources.ts'
 import { createPool, transaction } from '../../src/lib/database.ts'
 import { platformDay } from '../../src/lib/text.ts'
 import { ordersToAsk, recordUnknownPayers } from '../../src/mirrors/payment-order.ts'
-import { mirrorCases } from '../../src/sync/cases.ts'
-import { lastFullReading, lastPlanPassed } from '../../src/sync/earlier-runs.ts'
-import { enterpriseCodes } from '../../src/sync/employee.ts'
-import { takeForQueue, takeProbes } from '../../src/sync/feeding.ts'
-import { readPace } from '../../src/sync/figures.ts'
-import { detachHalted } from '../../src/sync/outbox.ts'
-import { requestDueRetries } from '../../src/sync/retries.ts'
-import { claimRun, finishRuns, runProgress } from '../../src/sync/run.ts'
-import { requestReplan } from '../../src/sync/run-requests.ts'
-import { runTimeLeft, timesLeft } from '../../src/sync/time-left.ts'
-import { withheldFields } from '../../src/sync/withheld.ts'
+import { mirrorCases } from '../../src/sync/cases/cases.ts'
+import { requestDueRetries } from '../../src/sync/cases/retries.ts'
+import { withheldFields } from '../../src/sync/cases/withheld.ts'
+import { runTimeLeft, timesLeft } from '../../src/sync/health/time-left.ts'
+import type { Claim } from '../../src/sync/outbox/claim.ts'
+import { enterpriseCodes } from '../../src/sync/outbox/employee.ts'
+import { takeForQueue, takeProbes } from '../../src/sync/outbox/feeding.ts'
+import { detachHalted } from '../../src/sync/outbox/outbox.ts'
+import type { FinishedSettlement } from '../../src/sync/outbox/outcome.ts'
+import { readPace } from '../../src/sync/processes/pace.ts'
+import { lastFullReading, lastPlanPassed } from '../../src/sync/runs/earlier-runs.ts'
+import { claimRun, runProgress } from '../../src/sync/runs/run.ts'
+import { requestReplan } from '../../src/sync/runs/run-requests.ts'
+import { liftBlocks } from '../../src/sync/settle/field-blocks.ts'
+import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { employee, outcome } from './outcomes.ts'
 import { rowsExamined } from './rows-examined.ts'
 import { SILENT } from './store-under-test.ts'
 
@@ -184,24 +190,72 @@ describe('whatever the number of employees, rows in the outbox, cases and old ru
   })
 })
 
-test('the employees that a field is withheld from are counted without those of other fields and enterprises', async () => {
-  await pool.query(
-    `insert into dirsync.employee (enterprise_code, userid, withheld)
-     select 'W', 'w' || i, case when i % 10000 = 0 then '{level,category}' else '{level}' end::text[]
-     from generate_series(1, ${ROWS}) i;
-     insert into dirsync.employee (enterprise_code, userid, withheld) values ('V', 'v', '{level}');
-     insert into dirsync.field_block (enterprise_code, field) values ('W', 'category'), ('V', 'level')`,
+describe('among employees from whom a field is withheld, few rows are read', () => {
+  beforeAll(async () => {
+    await pool.query(
+      `insert into dirsync.employee (enterprise_code, userid, withheld)
+       select 'W', 'w' || i, case when i % 10000 = 0 then '{level,category}' else '{level}' end::text[]
+       from generate_series(1, ${ROWS}) i;
+       insert into dirsync.employee (enterprise_code, userid, withheld) values ('V', 'v', '{level}');
+       insert into dirsync.field_block (enterprise_code, field) values ('W', 'category'), ('V', 'level')`,
+    )
+    await pool.query('vacuum analyze dirsync.employee')
+  })
+  afterAll(() =>
+    pool.query(
+      `delete from dirsync.field_block; delete from dirsync.employee where enterprise_code in ('V', 'W')`,
+    ),
   )
-  await pool.query('vacuum analyze dirsync.employee')
-  const count = async () =>
-    expect(await withheldFields(pool)).toMatchObject([
-      { field: 'level', employees: 1 },
-      { field: 'category', employees: 4 },
-    ])
-  expect(await rowsExamined(pool, count)).toBeLessThan(100)
-  await pool.query(
-    `delete from dirsync.field_block; delete from dirsync.employee where enterprise_code in ('V', 'W')`,
-  )
+
+  test('to count those of another field or enterprise', async () => {
+    const count = async () =>
+      expect(await withheldFields(pool)).toMatchObject([
+        { field: 'level', employees: 1 },
+        { field: 'category', employees: 4 },
+      ])
+    expect(await rowsExamined(pool, count)).toBeLessThan(100)
+  })
+
+  test('to request retries, while all are still to be asked about a field that is no longer blocked', async () => {
+    const { rows } = await pool.query<{ id: number }>(
+      `insert into dirsync.dead_letter (enterprise_code, entity, entity_key, operation, field, category, message, remedy, state, resolution, resolved_at)
+       values ('W', 'enterprise', 'W', 'update-employee', 'level', 'feature_disabled', '[]', '[]', 'resolved', 'succeeded', now())
+       returning id::int`,
+    )
+    const run = await requestDueRetries(pool)
+    expect(await pool.query('select keys from dirsync.sync_run where id = $1', [run])).toMatchObject({
+      rows: [{ keys: [String(rows[0]?.id)] }],
+    })
+    await pool.query(`update dirsync.sync_run set state = 'running' where id = $1`, [run])
+    const look = async () => expect(await requestDueRetries(pool)).toBeNull()
+    expect(await rowsExamined(pool, look)).toBeLessThan(FEW)
+    await pool.query(`delete from dirsync.dead_letter where field = 'level'`)
+    await pool.query('delete from dirsync.sync_run where id = $1', [run])
+  })
+
+  test.each([
+    ['E0', 'level', 0],
+    ['W', 'cost_center_id', 0],
+    ['W', 'category', 1],
+  ])('when %s gets %s through', async (enterpriseCode, field, runs) => {
+    await pool.query(
+      `insert into dirsync.field_block (enterprise_code, field) values ($1, $2) on conflict do nothing`,
+      [enterpriseCode, field],
+    )
+    await pool.query(
+      `insert into dirsync.dead_letter (enterprise_code, entity, entity_key, operation, field, category, message, remedy)
+       values ($1, 'enterprise', $1, 'update-employee', $2, 'feature_disabled', '[]', '[]')`,
+      [enterpriseCode, field],
+    )
+    const asked = async () =>
+      (await pool.query(`select from dirsync.sync_run where kind = 'retry' and state = 'requested'`)).rowCount
+    const before = (await asked()) ?? 0
+    const key = employee('e3', enterpriseCode)
+    const through = outcome(key, { runId: null } as Claim, { unblockFields: [field as EmployeeField] })
+    const lift = () => transaction(pool, client => liftBlocks(client, through as FinishedSettlement))
+    expect(await rowsExamined(pool, lift)).toBeLessThan(1000)
+    expect(await asked()).toBe(before + runs)
+  })
 })
 
 test('the orders to ask for one by one are found without those that are over', async () => {

@@ -1,22 +1,20 @@
 import { describe, expect, test } from 'vitest'
 import { withConnection } from '../../src/lib/database.ts'
-import type { Claim } from '../../src/sync/claim.ts'
-import { beginRetry } from '../../src/sync/retries.ts'
-import { settle } from '../../src/sync/settlement.ts'
+import { beginRetry } from '../../src/sync/cases/retries.ts'
+import type { Claim } from '../../src/sync/outbox/claim.ts'
+import { settle } from '../../src/sync/settle/settlement.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { begin, type Differs, employee, memory, outcome, refusal } from './outcomes.ts'
-import { caseOf, fail, hash, plant, plantRun, story } from './planted.ts'
+import { caseOf, fail, hash, plant, plantRun, plantWork, story } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
 const E1 = employee('e1')
-const work = (entityKey: string, differs = {}) =>
-  plant(store, 'pending', { operation: 'update-employee', entity_key: entityKey, priority: 3, ...differs })
 
 /** Executes the work on an employee to the given end. */
 async function execute(key: typeof E1, differs: Parameters<typeof outcome>[2]): Promise<void> {
-  await work(key.entityKey, { enterprise_code: key.enterpriseCode })
+  await plantWork(store, key.entityKey, { enterprise_code: key.enterpriseCode })
   await settle(store.pool, [outcome(key, await begin(store, key), differs)])
 }
 
@@ -108,7 +106,7 @@ describe('a success', () => {
 
   test('is not there without its resolved case, nor the case without it', async () => {
     const id = await fail(store)
-    await work('e1')
+    await plantWork(store, 'e1')
     const claimed = await begin(store, E1)
     const before = await store.contents()
     await store.pool.query('alter table dirsync.dead_letter_event rename column note to out_of_the_way')
@@ -175,7 +173,7 @@ describe('a failure', () => {
     const keys = [E1, employee('e2')]
     const ids = await Promise.all(keys.map(({ entityKey: entity_key }) => fail(store, { entity_key })))
     for (const id of ids) await setState(id, 'retrying')
-    for (const { entityKey } of keys) await work(entityKey)
+    for (const { entityKey } of keys) await plantWork(store, entityKey)
     const claims = await Promise.all(keys.map(key => begin(store, key)))
     const untried: Differs = { resolve: { except: ['mobile'] } }
     await settle(
@@ -214,7 +212,7 @@ describe('a case that waits for another employee', () => {
   })
 
   test('is blocked while the holder has work in the outbox, and due as soon as the holder has changed', async () => {
-    await work('e2')
+    await plantWork(store, 'e2')
     await execute(E1, { resolve: 'all' as const, failures: [waits()] })
     expect(await mobile()).toEqual(waiting('blocked'))
     await settle(store.pool, [
@@ -232,7 +230,7 @@ describe('a case that waits for another employee', () => {
       [{ requested_by: 'anna', state: 'done' }, false],
     ] as const) {
       const runId = await plantRun(store, run)
-      await work('e2')
+      await plantWork(store, 'e2')
       await execute(E1, { resolve: 'all' as const, failures: [waits()] })
       const two = await begin(store, E2)
       await settle(store.pool, [outcome(E2, two, { runId, fields: ['mobile'] })])
@@ -244,21 +242,21 @@ describe('a case that waits for another employee', () => {
   })
 
   test('stays blocked when the holder has changed something else', async () => {
-    await work('e2')
+    await plantWork(store, 'e2')
     await execute(E1, { resolve: 'all' as const, failures: [waits()] })
     await settle(store.pool, [outcome(E2, await begin(store, E2), { fields: ['email'] })])
     expect(await mobile()).toEqual(waiting('blocked'))
   })
 
   test('stays blocked when nothing of the holder was changed', async () => {
-    await work('e2')
+    await plantWork(store, 'e2')
     await execute(E1, { resolve: 'all' as const, failures: [waits()] })
     await settle(store.pool, [outcome(E2, await begin(store, E2), { resolve: 'all' as const })])
     expect(await mobile()).toMatchObject([{ state: 'blocked' }])
   })
 
   test('is due when the holder is in sync after an execution that died before it recorded what it sent', async () => {
-    await work('e2')
+    await plantWork(store, 'e2')
     await execute(E1, { resolve: 'all' as const, failures: [waits()] })
     const two = await begin(store, E2)
     await settle(store.pool, [outcome(E2, two, { changed: true, sentUnknown: true })])
@@ -266,7 +264,7 @@ describe('a case that waits for another employee', () => {
   })
 
   test('is due at once when the holder changed between the refusal and its writing', async () => {
-    await work('e1')
+    await plantWork(store, 'e1')
     const claimed = await begin(store, E1)
     const startedAt = new Date(Date.now() - 1000)
     await execute(E2, { outcome: 'updated', fields: ['mobile'] })
@@ -278,7 +276,7 @@ describe('a case that waits for another employee', () => {
 
   test('is not tried again and again because the holder’s last outcome is of a clock that was ahead', async () => {
     const ahead = new Date(Date.now() + 3_600_000)
-    await work('e2')
+    await plantWork(store, 'e2')
     const claimed = await begin(store, E2)
     await settle(store.pool, [
       outcome(E2, claimed, { outcome: 'updated', fields: ['mobile'], startedAt: ahead }),
@@ -288,8 +286,8 @@ describe('a case that waits for another employee', () => {
   })
 
   test('is not left waiting when both outcomes are written at the same moment', async () => {
-    await work('e1')
-    await work('e2')
+    await plantWork(store, 'e1')
+    await plantWork(store, 'e2')
     const [one, two] = [await begin(store, E1), await begin(store, E2)]
     // Both executions have begun before either ends.
     const refused = outcome(E1, one, { resolve: 'all' as const, failures: [waits()] })
@@ -358,8 +356,8 @@ describe('cases that wait for each other', () => {
   )
 
   test('are found when both outcomes are written at the same moment', async () => {
-    await work('e1')
-    await work('e2')
+    await plantWork(store, 'e1')
+    await plantWork(store, 'e2')
     const [one, two] = [await begin(store, E1), await begin(store, employee('e2'))]
     await Promise.all([
       settle(store.pool, [outcome(E1, one, refusedBy('e2'))]),

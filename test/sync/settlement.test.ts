@@ -1,19 +1,17 @@
 import { describe, expect, test, vi } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
-import { claim } from '../../src/sync/claim.ts'
-import type { Settlement } from '../../src/sync/outcome.ts'
-import { settle } from '../../src/sync/settlement.ts'
+import { claim } from '../../src/sync/outbox/claim.ts'
+import type { Settlement } from '../../src/sync/outbox/outcome.ts'
+import { settle } from '../../src/sync/settle/settlement.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { worded } from '../texts/worded.ts'
 import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
-import { caseOf, fail, hash, plant, plantRun } from './planted.ts'
+import { caseOf, fail, hash, plant, plantRun, plantWork } from './planted.ts'
 import { StoreUnderTest, WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
 const E1 = employee('e1')
-const work = (entityKey: string, differs = {}) =>
-  plant(store, 'pending', { operation: 'update-employee', entity_key: entityKey, priority: 3, ...differs })
 const pending = () =>
   store.rows<{
     entity_key: string
@@ -28,7 +26,7 @@ const remembered = async () => (await store.rows('select * from dirsync.employee
 describe('an outcome', () => {
   test('ends the work and is written down', async () => {
     const run = await plantRun(store)
-    await work('e1', { run_id: run })
+    await plantWork(store, 'e1', { run_id: run })
     const startedAt = new Date('2026-01-01T00:00:00Z')
     const claimed = await begin(store, E1)
     await settle(store.pool, [
@@ -57,7 +55,7 @@ describe('an outcome', () => {
   })
 
   test('that asks for another attempt puts the work back, later, with its count', async () => {
-    await work('e1', { enqueued_at: new Date() })
+    await plantWork(store, 'e1', { enqueued_at: new Date() })
     await settle(store.pool, [
       outcome(E1, await begin(store, E1), { again: { delayMs: 60_000, attempts: 2 } }),
     ])
@@ -67,7 +65,7 @@ describe('an outcome', () => {
   })
 
   test('of work that was asked for again meanwhile puts it back at once', async () => {
-    await work('e1', { enqueued_at: new Date() })
+    await plantWork(store, 'e1', { enqueued_at: new Date() })
     const claimed = await begin(store, E1)
     await store.pool.query('update dirsync.pending set version = version + 1')
     await settle(store.pool, [outcome(E1, claimed, { employee: memory({ acknowledgedHash: hash() }) })])
@@ -78,7 +76,7 @@ describe('an outcome', () => {
   })
 
   test('of an execution that was overtaken changes nothing but the list of attempts', async () => {
-    await work('e1')
+    await plantWork(store, 'e1')
     const id = await fail(store)
     const overtaken = await begin(store, E1)
     await begin(store, E1)
@@ -98,7 +96,7 @@ describe('an outcome', () => {
   })
 
   test('is known as overtaken also when its successor put the work back, or ended it', async () => {
-    await work('e1')
+    await plantWork(store, 'e1')
     const asleep = await begin(store, E1)
     const second = await begin(store, E1)
     await settle(store.pool, [outcome(E1, second, { again: { delayMs: 0, attempts: 1 } })])
@@ -108,7 +106,7 @@ describe('an outcome', () => {
     expect(await pending()).toHaveLength(1)
 
     await settle(store.pool, [outcome(E1, third)])
-    await work('e1')
+    await plantWork(store, 'e1')
     await begin(store, E1)
     await settle(store.pool, [outcome(E1, asleep, { employee: memory() })])
     expect(await pending()).toHaveLength(1)
@@ -118,7 +116,7 @@ describe('an outcome', () => {
   })
 
   test('of work that is gone is written down, and no more', async () => {
-    await work('e1')
+    await plantWork(store, 'e1')
     const claimed = await begin(store, E1)
     await store.pool.query('delete from dirsync.pending')
     await settle(store.pool, [outcome(E1, claimed, { employee: memory() })])
@@ -128,7 +126,7 @@ describe('an outcome', () => {
 
   test('is written with those of many others; one that PostgreSQL refuses becomes a case that says why', async () => {
     const keys = ['e1', 'e2', 'e3'].map(userid => employee(userid))
-    for (const key of keys) await work(key.entityKey)
+    for (const key of keys) await plantWork(store, key.entityKey)
     const claims = await claim(store.pool, keys, {})
     const source = hash()
     const settlements = keys.map((key, i) =>
@@ -166,7 +164,7 @@ describe('an outcome', () => {
   })
 
   test('that PostgreSQL refuses leaves the cases of its entity open, and puts those that were retried back', async () => {
-    await work('e1')
+    await plantWork(store, 'e1')
     const retried = await fail(store)
     const other = await fail(store, { field: 'email' })
     await store.pool.query(`update dirsync.dead_letter set state = 'retrying' where id = $1`, [retried])
@@ -177,7 +175,7 @@ describe('an outcome', () => {
   })
 
   test('with what no text of PostgreSQL can hold is written without it', async () => {
-    await work('e1')
+    await plantWork(store, 'e1')
     const odd = 'a\0b\ud83dc'
     const failure = refusal({
       message: inWords(odd),
@@ -204,7 +202,7 @@ describe('an outcome', () => {
 
   test('is written with all others or not at all while the database is in the way', async () => {
     const keys = ['e1', 'e2'].map(userid => employee(userid))
-    for (const key of keys) await work(key.entityKey)
+    for (const key of keys) await plantWork(store, key.entityKey)
     const claims = await claim(store.pool, keys, {})
     const settlements = keys.map((key, i) => outcome(key, claims[i] as never, { employee: memory() }))
     await store.pool.query('alter table dirsync.employee rename to out_of_the_way')
@@ -217,7 +215,7 @@ describe('an outcome', () => {
 
 describe('the memory of an employee', () => {
   const settleWith = async (differs: Parameters<typeof memory>[0]) => {
-    await work('e1')
+    await plantWork(store, 'e1')
     await settle(store.pool, [outcome(E1, await begin(store, E1), { employee: memory(differs) })])
     return remembered()
   }
@@ -263,7 +261,7 @@ describe('the memory of an employee', () => {
       acknowledged: { name: 'n' },
       deptCode: 'D1',
     })
-    expect(await settleWith({ platformState: 'unknown' })).toMatchObject({
+    expect(await settleWith({ platformState: 'unknown', isAnswered: false })).toMatchObject({
       source_hash: null,
       acknowledged_hash: null,
       acknowledged: { name: 'n' },
@@ -275,7 +273,7 @@ describe('the memory of an employee', () => {
   })
 
   test('of one who was never confirmed nor asked has no such times', async () => {
-    expect(await settleWith({ platformState: 'unknown' })).toMatchObject({
+    expect(await settleWith({ platformState: 'unknown', isAnswered: false })).toMatchObject({
       acknowledged_at: null,
       queried_at: null,
     })
@@ -291,7 +289,7 @@ test.each([
     const run = await plantRun(store, { state: 'held' })
     const sent = hash()
     await plant(store, 'employee', { userid: 'e1', source_hash: sent })
-    await work('e1', { named: true })
+    await plantWork(store, 'e1', { named: true })
     const named = outcome(E1, await begin(store, E1), {
       employee: memory({ acknowledgedHash: sent }),
       isStored: true,
@@ -349,8 +347,8 @@ test('a department is deleted, or its deletion parked', async () => {
 })
 
 test('two outcomes of one moment that make a swap together say so', async () => {
-  await work('e1')
-  await work('e2')
+  await plantWork(store, 'e1')
+  await plantWork(store, 'e2')
   const swap = [
     { key: E1, blockedBy: 'e2' },
     { key: employee('e2'), blockedBy: 'e1' },

@@ -14,16 +14,15 @@ import { SessionLocks } from '../../src/lib/session-locks.ts'
 import { UNTRACED } from '../../src/lib/tracing.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { formatJobKey } from '../../src/queue/job.ts'
-import { claim } from '../../src/sync/claim.ts'
-import { Commands } from '../../src/sync/commands.ts'
-import { haltForHr, readHalts } from '../../src/sync/halts.ts'
-import { JobProcessor } from '../../src/sync/job-processor.ts'
-import type { PlannerOptions } from '../../src/sync/planner.ts'
-import { Planner } from '../../src/sync/planner.ts'
-import { finishRuns, type Run, type RunKind, readRun, requestRun } from '../../src/sync/run.ts'
-import { HrChanges, requestReplan, requestScheduledRun } from '../../src/sync/run-requests.ts'
-import { settle as settleOutcomes } from '../../src/sync/settlement.ts'
-import { claimSources } from '../../src/sync/sources.ts'
+import { claim } from '../../src/sync/outbox/claim.ts'
+import { haltForHr, readHalts } from '../../src/sync/outbox/halts.ts'
+import { claimSources } from '../../src/sync/plan/claim-sources.ts'
+import { Commands } from '../../src/sync/runs/commands.ts'
+import { type Run, type RunKind, readRun, requestRun } from '../../src/sync/runs/run.ts'
+import { HrChanges, requestReplan, requestScheduledRun } from '../../src/sync/runs/run-requests.ts'
+import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
+import { settle as settleOutcomes } from '../../src/sync/settle/settlement.ts'
+import { JobProcessor } from '../../src/sync/work/job-processor.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { until } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
@@ -33,17 +32,10 @@ import { createTestDatabase } from '../helpers/postgres.ts'
 import { hrSource } from '../hr/hr-database.ts'
 import { worded } from '../texts/worded.ts'
 import { employee, outcome } from './outcomes.ts'
+import { acknowledge, plannerOf, LIMITS as USUAL_LIMITS } from './plan-under-test.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
-/** Little, so that few rows are enough. */
-const LIMITS: PlannerOptions['limits'] = {
-  gate: { maxFewerRows: 20, maxEmptied: 20 },
-  breaker: { count: 3, percent: 10 },
-  departments: { count: 1, percent: 10 },
-  departmentGraceMs: 0,
-  maxLeavers: 50,
-  readAllEveryMs: 3_600_000,
-}
+const LIMITS = { ...USUAL_LIMITS, breaker: { count: 3, percent: 10 }, departmentGraceMs: 0 }
 const MAPPING = 'select enterprise_code, userid, name, mobile, dept_code, active from person'
 const DEPARTMENTS = 'select enterprise_code, dept_code, parent_code, active from department'
 const TABLES = `
@@ -88,18 +80,9 @@ async function settle(sources: NamedSource[]): Promise<HrSources> {
   return new HrSources(sources)
 }
 
-function plannerOf(hr: HrSources, name: string): Planner {
-  return new Planner({
-    pool: store.pool,
-    hr,
-    source: name,
-    logger: SILENT,
-    limits: LIMITS,
-    sellerAppids: [],
-    ownEnterprise: '',
-    tracing: UNTRACED,
-  })
-}
+/** The planner of one source plans what has been asked for. */
+const planNext = (hr: HrSources, name: string) =>
+  plannerOf(store, { hr, source: name, limits: LIMITS }).planNext(new AbortController().signal)
 
 /** Plans a run of one source, as its planner would. */
 async function plan(
@@ -109,18 +92,8 @@ async function plan(
   keys: string[] = [],
 ): Promise<Run> {
   const id = await requestRun(store.pool, kind, keys, 'test', name)
-  await plannerOf(hr, name).planNext(new AbortController().signal)
+  await planNext(hr, name)
   return (await readRun(store.pool, id)) as Run
-}
-
-/** The platform confirms everything that is in the outbox. */
-async function acknowledge(): Promise<void> {
-  await store.pool.query(
-    `update dirsync.employee e set acknowledged_hash = source_hash, platform_state = 'in_service'
-     from dirsync.pending p where p.entity_key = e.userid and p.enterprise_code = e.enterprise_code`,
-  )
-  await store.pool.query('delete from dirsync.pending')
-  await finishRuns(store.pool)
 }
 
 const people = (code: string, count: number, prefix = 'e') =>
@@ -141,7 +114,7 @@ async function inSync(): Promise<HrSources> {
   await hire(beijing.admin, people('E2', 10, 'b'))
   const hr = await settle(both())
   for (const { name } of hr.all) await plan(hr, name)
-  await acknowledge()
+  await acknowledge(store)
   return hr
 }
 
@@ -227,9 +200,9 @@ describe('each source is checked by itself', () => {
     const again = await requestScheduledRun(store.pool, 'changes', 'cron', SILENT)
     expect(again).toEqual([expect.any(Number), held.id])
     await store.pool.query('select dirsync.approve($1)', [held.id])
-    await plannerOf(hr, 'shanghai').planNext(new AbortController().signal)
+    await planNext(hr, 'shanghai')
     expect((await readRun(store.pool, held.id))?.state).toBe('requested')
-    await plannerOf(hr, 'beijing').planNext(new AbortController().signal)
+    await planNext(hr, 'beijing')
     expect((await readRun(store.pool, held.id))?.state).toBe('running')
     expect(await pending()).toHaveLength(11)
   })
@@ -239,7 +212,7 @@ describe('each source is checked by itself', () => {
     await hire(beijing.admin, people('E2', 10))
     const hr = await settle(both())
     for (const { name } of hr.all) await plan(hr, name)
-    await acknowledge()
+    await acknowledge(store)
     await shanghai.pool.query(`delete from person where userid = 'e3'`)
     expect(await plan(hr, 'shanghai')).toMatchObject({ plan: { reasons: { vanished: 1 } } })
     expect(await pending()).toEqual(['E1/e3'])
@@ -259,7 +232,7 @@ describe('each source is checked by itself', () => {
       source('beijing', ['E2'], beijing.url, DEPARTMENTS),
     ])
     for (const { name } of hr.all) await plan(hr, name)
-    await acknowledge()
+    await acknowledge(store)
     for (const { name } of hr.all) await plan(hr, name, 'departments')
     await shanghai.pool.query(`delete from department where dept_code = 'D1'`)
     await plan(hr, 'shanghai', 'departments')
@@ -284,6 +257,30 @@ describe('each source is checked by itself', () => {
     })
     const alone = new HrSources([away])
     await expect(previewDeletions(store.pool, alone, LIMITS)).rejects.toBeInstanceOf(HrUnavailableError)
+  })
+
+  test('a look at departments to be deleted locks none while HR is slow', async () => {
+    await shanghai.pool.query(`insert into department values ('E1', 'D0', null, true)`)
+    const hr = await settle([
+      source('shanghai', ['E1'], shanghai.url, DEPARTMENTS),
+      source('beijing', ['E2'], beijing.url, DEPARTMENTS),
+    ])
+    await plan(hr, 'shanghai', 'departments')
+    await shanghai.pool.query('update department set active = false')
+    await beijing.admin.query('lock tables department write')
+    const preview = previewDeletions(store.pool, hr, LIMITS)
+    try {
+      await until(async () => {
+        const [waiting] = await beijing.admin.query(
+          `select id from information_schema.processlist where state like 'Waiting for table%'`,
+        )
+        return (waiting as unknown[]).length > 0 || null
+      })
+      await store.pool.query('select from dirsync.department for update nowait')
+    } finally {
+      await beijing.admin.query('unlock tables')
+    }
+    expect(await preview).toMatchObject({ total: 1 })
   })
 
   test('rows that workers found changed are planned by a run of their own source', async () => {
@@ -319,6 +316,7 @@ describe('each source is checked by itself', () => {
     )
     // One of named employees is about all of them.
     await plan(hr, '', 'employees', ['e0'])
+    await store.pool.query('update dirsync.pending set in_hand = false')
     const [claimed, other] = await claim(store.pool, [...keys], hr.owners)
     expect(claimed?.mapping).toMatch(/^shanghai=\S+ beijing=\S+$/)
     expect(mappingFor(first, claimed?.mapping ?? null)).toBe(fingerprints[0]?.mapping)
@@ -362,7 +360,7 @@ describe('a source that hangs', () => {
     const { url, connected, hangUp } = await silentServer()
     const hr = await settle([source('shanghai', ['E1'], url), source('beijing', ['E2'], beijing.url)])
     const hanging = await requestRun(store.pool, 'changes', [], 'test', 'shanghai')
-    const planning = plannerOf(hr, 'shanghai').planNext(new AbortController().signal)
+    const planning = planNext(hr, 'shanghai')
     await connected
     expect(await plan(hr, 'beijing')).toMatchObject({ state: 'running', inScope: 3 })
     expect(await readRun(store.pool, hanging)).toMatchObject({ state: 'planning' })
@@ -407,7 +405,7 @@ describe('an employee whom two sources deliver', () => {
     expect(await plan(hr, 'beijing')).toMatchObject({ state: 'running', plan: { reasons: { changed: 1 } } })
     expect(await pending()).toEqual(['E2/b1'])
     // It is told once, and over when the row is gone.
-    await acknowledge()
+    await acknowledge(store)
     await plan(hr, 'shanghai')
     expect(await store.value('select sum(occurrences)::int from dirsync.dead_letter')).toBe(2)
     await shanghai.pool.query(`delete from person where enterprise_code <> 'E1'`)
@@ -442,7 +440,7 @@ describe('the sources change', () => {
     await hire(shanghai.pool, people('E1', 10))
     const one = await settle([source('shanghai', ['E1'], shanghai.url)])
     await plan(one, 'shanghai')
-    await acknowledge()
+    await acknowledge(store)
     await hire(beijing.admin, people('E2', 10, 'b'))
     const hr = await settle(both())
     expect(await plan(hr, 'beijing')).toMatchObject({ state: 'running', plan: { reasons: { new: 10 } } })
@@ -493,7 +491,7 @@ describe('the sources change', () => {
     const hr = hrSource(shanghai.url, MAPPING)
     const whole = HrSources.one(hr)
     expect(await plan(whole, '')).toMatchObject({ state: 'running', inScope: 20 })
-    await acknowledge()
+    await acknowledge(store)
     await hire(beijing.admin, people('E2', 3, 'b'))
     await shanghai.pool.query(`delete from person where enterprise_code = 'E2'`)
     const several = await settle(both())
@@ -515,7 +513,7 @@ describe('the sources change', () => {
       source('beijing', ['E2'], beijing.url),
     ])
     for (const { name } of hr.all) await plan(hr, name)
-    await acknowledge()
+    await acknowledge(store)
     await shanghai.pool.query(`delete from person where enterprise_code = 'E3'`)
     await hire(beijing.admin, people('E3', 5, 'c'))
     const moved = await settle([
@@ -535,7 +533,7 @@ describe('the sources change', () => {
       source('beijing', ['E2'], beijing.url),
     ])
     for (const { name } of hr.all) await plan(hr, name)
-    await acknowledge()
+    await acknowledge(store)
     const moved = await settle([
       source('shanghai', ['E1'], shanghai.url),
       source('beijing', ['E2', 'E3'], beijing.url),
@@ -576,7 +574,7 @@ describe('the sources change', () => {
     ])
     await beijing.admin.query(`delete from department where dept_code = 'D1'`)
     await plan(moved, 'beijing')
-    await acknowledge()
+    await acknowledge(store)
     await plan(moved, 'beijing', 'departments')
     expect(await plan(moved, 'beijing', 'departments')).toMatchObject({ plan: { reasons: { delete: 1 } } })
     expect(await pending()).toEqual(['E2/D1'])
@@ -590,7 +588,7 @@ describe('the sources change', () => {
       source('beijing', ['E2'], beijing.url),
     ])
     for (const { name } of hr.all) await plan(hr, name)
-    await acknowledge()
+    await acknowledge(store)
     // Shanghai hands its second company over before the file of HR_SOURCES says so.
     await shanghai.pool.query(
       `delete from person where userid in ('c1', 'c2', 'c3');
@@ -605,7 +603,7 @@ describe('the sources change', () => {
     ])
     expect(await plan(moved, 'beijing')).toMatchObject({ state: 'running', planned: 0 })
     await store.pool.query('select dirsync.approve($1)', [held.id])
-    await plannerOf(moved, 'shanghai').planNext(new AbortController().signal)
+    await planNext(moved, 'shanghai')
     expect(worded(await readRun(store.pool, held.id))).toMatchObject({
       state: 'running',
       message: expect.stringMatching(
@@ -622,7 +620,7 @@ test('an update without an answer is asked about once the enterprise has a sourc
   const whole = [source('shanghai', ['E1', 'E3'], shanghai.url)]
   const hr = await settle(whole)
   await plan(hr, 'shanghai')
-  await acknowledge()
+  await acknowledge(store)
   const rename = (name: string) =>
     shanghai.pool.query(`update person set name = $1 where userid = 'c1'`, [name])
   await rename('Other')
@@ -673,7 +671,6 @@ test('an update without an answer is asked about once the enterprise has a sourc
 })
 
 describe('a process that was started before the sources changed', () => {
-  const next = (hr: HrSources, name: string) => plannerOf(hr, name).planNext(new AbortController().signal)
   const job = (enterpriseCode: string, entityKey: string) =>
     ({ operation: 'update-employee', enterpriseCode, entityKey, detail: '' }) as const
 
@@ -683,14 +680,14 @@ describe('a process that was started before the sources changed', () => {
     const older = HrSources.one(hrSource(shanghai.url, MAPPING))
     const everybody = await requestRun(store.pool, 'changes', [], 'poller')
     const named = await requestRun(store.pool, 'employees', ['e1'], 'test')
-    expect(await next(older, '')).toBe(false)
+    expect(await planNext(older, '')).toBe(false)
     expect(await employees()).toEqual([
       { code: 'E1', n: 10, vanished: 0 },
       { code: 'E2', n: 10, vanished: 0 },
     ])
     expect(await readRun(store.pool, everybody)).toMatchObject({ state: 'requested' })
     // In the order asked for: a process with these sources has none that is nameless.
-    for (const _ of [everybody, named]) await next(hr, '')
+    for (const _ of [everybody, named]) await planNext(hr, '')
     expect(await readRun(store.pool, named)).toMatchObject({ state: 'running' })
   })
 
@@ -709,9 +706,9 @@ describe('a process that was started before the sources changed', () => {
       ),
     )
     const states = () => Promise.all(runs.map(async run => (await readRun(store.pool, run))?.state))
-    for (const name of ['shanghai', 'beijing', '']) await next(older, name)
+    for (const name of ['shanghai', 'beijing', '']) await planNext(older, name)
     expect(await states()).toEqual(['requested', 'running', 'requested'])
-    for (const name of ['shanghai', 'beijing', '']) await next(newer, name)
+    for (const name of ['shanghai', 'beijing', '']) await planNext(newer, name)
     expect(await states()).toEqual(['running', 'running', 'running'])
   })
 
@@ -722,7 +719,7 @@ describe('a process that was started before the sources changed', () => {
     const run = await requestRun(store.pool, 'changes', [], 'test', 'shanghai')
     const reader = await shanghai.pool.connect()
     await reader.query('begin; lock table person')
-    const planning = next(hr, 'shanghai')
+    const planning = planNext(hr, 'shanghai')
     await until(async () => (await readRun(store.pool, run))?.state === 'planning')
     await settle(newer)
     await reader.query('rollback')

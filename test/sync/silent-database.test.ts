@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { createPool, withConnection } from '../../src/lib/database.ts'
-import { claim } from '../../src/sync/claim.ts'
-import { settle } from '../../src/sync/settlement.ts'
+import { claim } from '../../src/sync/outbox/claim.ts'
+import { settle } from '../../src/sync/settle/settlement.ts'
 import { until } from '../helpers/company.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
@@ -102,7 +102,7 @@ test('a connection that comes and breaks in one breath ends no process', async (
   await until(() =>
     store.value<boolean>(
       `select count(pg_terminate_backend(pid)) = 1 from pg_stat_activity
-       where application_name = 'dirsync breathless' and state = 'idle'`,
+       where datname = current_database() and application_name = 'dirsync breathless' and state = 'idle'`,
     ),
   )
   await failed

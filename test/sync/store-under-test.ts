@@ -49,6 +49,13 @@ export class StoreUnderTest {
     return rows[0]?.[0] as T
   }
 
+  /** Resolves when no session holds an advisory lock: the server frees those of a connection that was lost when it notices. */
+  async unlocked(): Promise<void> {
+    const held = `select exists (select from pg_locks where locktype = 'advisory'
+      and database = (select oid from pg_database where datname = current_database()))`
+    while (await this.value<boolean>(held));
+  }
+
   /** Everything in the schema but the tally, which only says how much of the rest there is; to be compared with later. */
   async contents(): Promise<Record<string, unknown[]>> {
     const tables = (await this.#tables()).filter(table => table !== 'tally')

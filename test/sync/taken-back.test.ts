@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
-import { endLostRetries } from '../../src/sync/cases.ts'
-import type { ClaimKey } from '../../src/sync/claim.ts'
-import { addWork } from '../../src/sync/outbox.ts'
-import { beginRetry } from '../../src/sync/retries.ts'
-import { finishRuns } from '../../src/sync/run.ts'
-import { settle } from '../../src/sync/settlement.ts'
-import { begin, employee, outcome } from './outcomes.ts'
+import { endLostRetries } from '../../src/sync/cases/cases.ts'
+import { beginRetry, requestDueRetries } from '../../src/sync/cases/retries.ts'
+import type { ClaimKey } from '../../src/sync/outbox/claim.ts'
+import { addWork } from '../../src/sync/outbox/outbox.ts'
+import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
+import { settle } from '../../src/sync/settle/settlement.ts'
+import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
 import { PlanUnderTest, TIMED } from './plan-under-test.ts'
 import { caseOf, fail, plantRun } from './planted.ts'
 
@@ -17,15 +17,19 @@ const { store } = under
 const E1 = employee('e1')
 
 const cancel = (run: number) => store.pool.query('select dirsync.cancel($1)', [run])
+/** Plans the run that waits. */
+const planNext = async () =>
+  under.planRequested(await store.value(`select id from dirsync.sync_run where state = 'requested'`))
 /** The job ends without having come to anything, and is to be tried again. */
 const comesBack = async (key: ClaimKey, differs = {}) => {
   const claimed = await begin(store, key)
   return () => settle(store.pool, [outcome(key, claimed, { again: { delayMs: 0, attempts: 1 }, ...differs })])
 }
 
+const lostAnswer = { outcome: 'retry', sentUnknown: true } as const
+
 describe('an update that the platform may have carried out', () => {
   const rename = (name: string) => under.hr.query(`update person set name = $1 where userid = 'e1'`, [name])
-  const lostAnswer = { outcome: 'retry', sentUnknown: true } as const
 
   test.each(['while it waits to be tried again', 'while it is in hand'])(
     'is found out about after its run was cancelled %s, although HR has the confirmed row again',
@@ -55,7 +59,7 @@ describe('an update that the platform may have carried out', () => {
     await (await comesBack(E1, { ...lostAnswer, outcome: 'replan' }))()
     const { id } = await under.plan()
     await store.pool.query(`select dirsync.reject($1, 'not so')`, [id])
-    await under.planRequested(await store.value(`select id from dirsync.sync_run where state = 'requested'`))
+    await planNext()
     expect(await under.pending()).toEqual([])
 
     await rename('n1')
@@ -102,6 +106,66 @@ describe('an employee whose work was withdrawn with a cancelled run', () => {
     await cancel(id)
     expect(await statuses()).toEqual(before)
     expect(await under.plan()).toMatchObject({ state: 'running', planned: 0 })
+  })
+
+  describe('who HR no longer has', () => {
+    const ANY_NUMBER = {
+      limits: { gate: { maxFewerRows: 100, maxEmptied: 100 }, breaker: { count: 100, percent: 100 } },
+    }
+    const found: Parameters<typeof outcome>[2] = {
+      outcome: 'parked',
+      employee: memory({ active: false }),
+      failures: [refusal({ category: 'left_hr', field: '' })],
+    }
+    const vanished = async () =>
+      Object.entries(await statuses()).flatMap(([userid, status]) => (status === 'vanished' ? [userid] : []))
+    const GONE = ['e4', 'e5', 'e6', 'e7']
+
+    test('stays so where that is a case: its retry had only asked again', async () => {
+      await under.inSync(8)
+      await under.hr.query(`delete from person where userid >= 'e4'`)
+      await under.plan('changes', ANY_NUMBER)
+      for (const userid of GONE) {
+        const key = employee(userid)
+        await settle(store.pool, [outcome(key, await begin(store, key), found)])
+      }
+      await finishRuns(store.pool)
+      await store.pool.query(`select dirsync.retry_category('left_hr')`)
+      const { id } = await planNext()
+      expect(await under.pending()).toEqual(GONE)
+      await cancel(id)
+      expect(await vanished()).toEqual(GONE)
+      expect(await under.plan()).toMatchObject({ state: 'running', planned: 0 })
+      expect(await vanished()).toEqual(GONE)
+    })
+
+    test('and of whom an execution that began before has stored a row: the next plan forgets it', async () => {
+      await under.inSync(8)
+      await under.hr.query(`delete from person where userid = 'e7'`)
+      const { id } = await under.plan()
+      // What an overtaken outcome leaves.
+      await store.pool.query(
+        `update dirsync.employee set parked_hash = gen_random_uuid(), platform_state = 'absent' where userid = 'e7'`,
+      )
+      await cancel(id)
+      expect(await vanished()).toEqual(['e7'])
+      expect(await under.plan()).toMatchObject({ state: 'running', planned: 0 })
+      await under.hr.query(`update person set name = 'other' where userid < 'e4'`)
+      expect(await under.plan()).toMatchObject({ state: 'held', planned: 4 })
+      expect(await vanished()).toEqual(['e7'])
+    })
+
+    test('is planned anew where the platform was not asked yet, or may have been changed since', async () => {
+      await under.inSync(10)
+      const gone = await fail(store, { entity_key: 'e9', category: 'left_hr', field: '' })
+      await under.hr.query(`delete from person where userid >= 'e8'`)
+      const { id } = await under.plan()
+      await (await comesBack(employee('e9'), lostAnswer))()
+      await cancel(id)
+      expect(await caseOf(store, gone)).toMatchObject({ state: 'open' })
+      expect(await vanished()).toEqual([])
+      expect(await under.plan()).toMatchObject({ state: 'running', plan: { reasons: { vanished: 2 } } })
+    })
   })
 
   test('is read again where its job came back only after a later run had read every row', async () => {
@@ -183,6 +247,27 @@ describe('a case that was to be tried again', () => {
     expect(await endLostRetries(store.pool)).toBe(1)
     expect(await caseOf(store, lost)).toMatchObject(waits)
     expect(await caseOf(store, kept)).toMatchObject({ state: 'retrying', next_retry_at: null })
+  })
+
+  test('does not come up every minute where it waits for another employee, and its own was rejected', async () => {
+    await under.inSync(4)
+    const id = await fail(store, { blocked_by: 'e0', next_retry_at: new Date() })
+    await under.hr.query(`update person set name = 'other'`)
+    const held = await under.plan()
+    await store.pool.query(`select dirsync.reject($1, 'not so')`, [held.id])
+    await planNext()
+    await requestDueRetries(store.pool)
+    await planNext()
+    await (await comesBack(E1, { outcome: 'replan' }))()
+    await under.plan()
+    expect(await under.pending()).toEqual([])
+    expect(await endLostRetries(store.pool)).toBe(1)
+    expect(
+      await store.rows(
+        `select state, next_retry_at > now() + interval '1 hour' as rests from dirsync.dead_letter where id = $1`,
+        [id],
+      ),
+    ).toEqual([{ state: 'open', rests: true }])
   })
 
   test('is left alone while another transaction asks for its work', async () => {

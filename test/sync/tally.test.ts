@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
-import { foldTally } from '../../src/sync/figures.ts'
-import { fail, hash, plant, plantRun } from './planted.ts'
+import { foldTally } from '../../src/sync/health/figures.ts'
+import { fail, hash, plant, plantRun, plantWork } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -43,8 +43,6 @@ async function expectExact(): Promise<void> {
 
 const employee = (userid: string, differs = {}) =>
   plant(store, 'employee', { userid, source_hash: hash(), ...differs })
-const pending = (entity_key: string, differs = {}) =>
-  plant(store, 'pending', { operation: 'update-employee', entity_key, priority: 3, ...differs })
 
 test('the tally is what counting the tables would say, whatever is written', async () => {
   const run = await plantRun(store)
@@ -52,9 +50,9 @@ test('the tally is what counting the tables would say, whatever is written', asy
   await employee('new')
   await employee('left', { active: false })
   await employee('absent', { platform_state: 'absent', enterprise_code: 'C1' })
-  await pending('new', { run_id: run })
-  await pending('old', { run_id: run, created_at: '2020-01-01T12:00:00.7Z' })
-  await pending('probe', { enterprise_code: 'C1', enqueued_at: new Date() })
+  await plantWork(store, 'new', { run_id: run })
+  await plantWork(store, 'old', { run_id: run, created_at: '2020-01-01T12:00:00.7Z' })
+  await plantWork(store, 'probe', { enterprise_code: 'C1', enqueued_at: new Date() })
   await fail(store)
   await fail(store, { entity_key: 'e2', category: 'left_hr' })
   await expectExact()
@@ -97,7 +95,7 @@ test('the tally stays exact while it is compacted during writes, and becomes sho
   const write = async (writer: number) => {
     for (let i = 0; i < 60; i += 1) {
       const key = `w${writer}-${i}`
-      await pending(key, { priority: 1 + (i % 2) })
+      await plantWork(store, key, { priority: 1 + (i % 2) })
       await store.pool.query(`update dirsync.pending set enqueued_at = now() where entity_key = $1`, [key])
       await employee(key, { acknowledged_hash: i % 3 ? hash() : null })
       if (i % 4) await store.pool.query(`delete from dirsync.pending where entity_key = $1`, [key])

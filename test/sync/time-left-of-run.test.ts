@@ -3,10 +3,11 @@ import { PassThrough } from 'node:stream'
 import { expect, test, vi } from 'vitest'
 import { followRun } from '../../src/cli/progress.ts'
 import { type Io, withIo } from '../../src/lib/io.ts'
-import { readFigures, readPace } from '../../src/sync/figures.ts'
-import { heartbeat } from '../../src/sync/process.ts'
-import { runTimeLeft, timesLeft } from '../../src/sync/time-left.ts'
-import { hash, plant, plantRun } from './planted.ts'
+import { readFigures } from '../../src/sync/health/figures.ts'
+import { runTimeLeft, timesLeft } from '../../src/sync/health/time-left.ts'
+import { readPace } from '../../src/sync/processes/pace.ts'
+import { heartbeat } from '../../src/sync/processes/process.ts'
+import { hash, plant, plantRun, plantWork } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -50,13 +51,7 @@ const calls = (operation: string, count: number, differs = {}) =>
 /** An employee in the outbox of a run, and how far HR and the platform agree. */
 async function job(run: number | null, userid: string, employee: object | null, differs = {}): Promise<void> {
   if (employee) await plant(store, 'employee', { userid, source_hash: SAME, ...employee })
-  await plant(store, 'pending', {
-    operation: 'update-employee',
-    entity_key: userid,
-    priority: 7,
-    run_id: run,
-    ...differs,
-  })
+  await plantWork(store, userid, { priority: 7, run_id: run, ...differs })
 }
 const SAME = hash()
 
@@ -185,6 +180,26 @@ test('a run comes after an equally urgent one that was there before, as of anoth
   expect(await timesLeft(store.pool, await readPace(store.pool))).toMatchObject([
     { run: first, calls: 10, ahead: 0, seconds: 1 },
     { run: second, calls: 5, ahead: 10, seconds: 1.5 },
+  ])
+})
+
+test('a run that is decided in parts needs what its parts need, and waits for none of it', async () => {
+  const run = await plantRun(store, { kind: 'full', planned: 7, undecided: 0 })
+  const between = await plantRun(store)
+  const [first, last] = [
+    await plantRun(store, { kind: 'full', planned: 2, part_of: run }),
+    await plantRun(store, { kind: 'full', planned: 4, part_of: run }),
+  ]
+  for (let i = 0; i < 2; i += 1) await job(first, `a${i}`, { acknowledged_hash: SAME }, { priority: 3 })
+  for (let i = 0; i < 4; i += 1) await job(last, `b${i}`, { acknowledged_hash: SAME })
+  await job(between, 'c', { acknowledged_hash: SAME })
+  await worker()
+  expect(await runTimeLeft(store.pool, run)).toMatchObject({ calls: 6, ahead: 1, seconds: 0.7 })
+  expect(await timesLeft(store.pool, await readPace(store.pool))).toMatchObject([
+    { run, calls: 6, ahead: 1 },
+    { run: between, calls: 1, ahead: 2 },
+    { run: first, calls: 2, ahead: 0 },
+    { run: last, calls: 4, ahead: 3 },
   ])
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Supply, timeLeft } from '../../src/sync/time-left.ts'
+import { type Supply, timeLeft } from '../../src/sync/health/time-left.ts'
 
 const demand = { calls: 14_230, ahead: 0, later: 0 }
 const supply: Supply = {

@@ -145,7 +145,7 @@ const NAMES = new RegExp(
       'card_type',
       'service_provider',
     ],
-    ...['code', 'circumstance', 'doctor', 'alert_state'],
+    ...['code', 'circumstance', 'doctor'],
     // Of every rule of alerts: the compiler holds them to their names.
     'alert',
   ].join('|')})\\.`,

@@ -1,6 +1,12 @@
 import { messagesOf, PLATFORM_CODES } from '../../src/platform/codes.ts'
 import { PlatformError } from '../../src/platform/errors.ts'
-import { duplication, misassignment, missingEmployees, straying, suspicion } from '../../src/sync/safety.ts'
+import {
+  duplication,
+  misassignment,
+  missingEmployees,
+  straying,
+  suspicion,
+} from '../../src/sync/runs/safety.ts'
 import { inWords, message, type Said } from '../../src/texts/message.ts'
 
 const LIMITS = { maxFewerRows: 20, maxEmptied: 20 }

@@ -4,13 +4,13 @@ import { EMPLOYEE_FIELDS } from '../../src/directory/employee.ts'
 import { CIRCUMSTANCES, PLATFORM_CODES } from '../../src/platform/codes.ts'
 import { OPERATION_NAMES } from '../../src/platform/operation.ts'
 import * as states from '../../src/platform/states.ts'
-import { CASE_STATES } from '../../src/sync/cases.ts'
-import { SHOWN_EMPLOYEE_STATUSES } from '../../src/sync/figures.ts'
-import { HALT_KINDS } from '../../src/sync/halts.ts'
-import { MIRRORS } from '../../src/sync/mirror-kind.ts'
-import { OUTBOX_STATES } from '../../src/sync/outbox.ts'
-import { ROLES } from '../../src/sync/process.ts'
-import { RUN_TRANSITIONS } from '../../src/sync/run.ts'
+import { CASE_STATES } from '../../src/sync/cases/cases.ts'
+import { SHOWN_EMPLOYEE_STATUSES } from '../../src/sync/health/figures.ts'
+import { HALT_KINDS } from '../../src/sync/outbox/halts.ts'
+import { OUTBOX_STATES } from '../../src/sync/outbox/outbox.ts'
+import { ROLES } from '../../src/sync/processes/process.ts'
+import { MIRRORS } from '../../src/sync/runs/mirror-kind.ts'
+import { RUN_TRANSITIONS } from '../../src/sync/runs/run.ts'
 import { isTextKey } from '../../src/texts/texts.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { sourcesOf } from './sources.ts'
@@ -104,7 +104,7 @@ const LISTS: Record<string, string | null> = {
   'plan_reading.state': null,
   'dry_run.state': 'dry_run_state',
   'alert.severity': 'severity',
-  'alert.state': 'alert_state',
+  'alert.state': null,
   'alert_message.kind': null,
   'alert_message.state': 'message_state',
   'alert_notice.event': 'alert_event',

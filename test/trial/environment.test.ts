@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readFile, stat } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import type { EmbeddedSettings } from '../../src/trial/environment.ts'
-import { spawnScript } from '../helpers/process.ts'
+import { openFolder } from '../../src/trial/folder.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
+import { spawnDirsync, spawnScript } from '../helpers/process.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
 const HOLDER = join(import.meta.dirname, 'fixtures/hold-environment.ts')
@@ -34,8 +36,8 @@ interface PlatformState {
   employees: { userid: string }[]
 }
 
-const platformState = async ({ PLATFORM_BASE_URL }: EmbeddedSettings) =>
-  (await (await fetch(`${PLATFORM_BASE_URL}/_emulator/state`)).json()) as PlatformState
+const platformState = ({ PLATFORM_BASE_URL }: EmbeddedSettings) =>
+  controlOf(PLATFORM_BASE_URL)<PlatformState>('GET', 'state')
 
 const answers = (url: string) =>
   fetch(`${url}/_emulator/stats`).then(
@@ -97,6 +99,19 @@ test('a command of which only the first line is read takes everything down as we
   expect(existsSync(join(cwd, '.dirsync/postgres/data/postmaster.pid'))).toBe(false)
 })
 
+test('the application and the algorithm of another platform in the shell do not disturb it', async () => {
+  const secret = join(await temporaryFolder(), 'secret')
+  await writeFile(secret, 'of-another-platform')
+  const env = {
+    PLATFORM_APP_ID: 'another',
+    PLATFORM_APP_SECRET_FILE: secret,
+    PLATFORM_SIGN_ALGORITHM: 'sha1',
+  }
+  const once = spawnDirsync(['start', '--once', '--json'], { cwd: await temporaryFolder(), env })
+  expect(await once.exited).toMatchObject({ code: 0 })
+  expect(JSON.parse(once.stdout)).toMatchObject({ ok: true })
+})
+
 test('state and settings survive a restart, and a fresh start forgets them', async () => {
   const directory = await temporaryFolder()
   const first = await hold(directory)
@@ -152,6 +167,13 @@ test('everything left behind by kill -9 is adopted, then taken down', async () =
   expect(await answers(first.settings.PLATFORM_BASE_URL)).toBe(false)
 })
 
+test('a file where the folder should be is named as such', async () => {
+  const file = join(await temporaryFolder(), '.dirsync')
+  await writeFile(file, '')
+  const message = `${file} cannot be used as a folder (EEXIST)`
+  await expect(openFolder(file)).rejects.toMatchObject({ code: 'EMBEDDED_NO_FOLDER', message })
+})
+
 test('parts that are killed while they are in use come back where they were', async () => {
   const directory = await temporaryFolder()
   const { holder, settings } = await hold(directory)
@@ -169,10 +191,5 @@ test('parts that are killed while they are in use come back where they were', as
 })
 
 async function seedEmployee({ PLATFORM_BASE_URL }: EmbeddedSettings): Promise<void> {
-  const response = await fetch(`${PLATFORM_BASE_URL}/_emulator/employees`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify([{ userid: 'marked', name: 'Marked' }]),
-  })
-  expect(response.ok).toBe(true)
+  await controlOf(PLATFORM_BASE_URL)('POST', 'employees', [{ userid: 'marked', name: 'Marked' }])
 }

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { gb18030 } from '../../examples/files/gb18030.ts'
 import type { HrKind } from '../../src/hr/server.ts'
 import { DoubtCollector } from '../../src/workbench/columns.ts'
 
@@ -19,6 +20,59 @@ test('ids in files that were written as numbers are not what HR has', () => {
     { kind: 'rewritten', field: 'userid', rows: 2, of: 5, values: [] },
   ])
   expect(doubts(['1001.0'], 'postgres')).toEqual([])
+})
+
+test('what exports write for no value is no value', () => {
+  const collector = new DoubtCollector(['userid', 'name', 'mobile', 'email'], 'files')
+  const rows = [
+    { userid: 'E1', name: 'NULL', mobile: '\\N', email: '(null)' },
+    { userid: 'E2', name: 'Null', mobile: 'NULL', email: 'null@example.com' },
+    { userid: 'E3', name: 'Ann', mobile: '\\N', email: '' },
+  ]
+  for (const [i, row] of rows.entries()) collector.add(row, i > 0)
+  expect(collector.result(() => false)).toEqual([
+    { kind: 'nulls', field: 'name', rows: 1, of: 3, values: [{ value: 'NULL', rows: 1 }] },
+    {
+      ...{ kind: 'nulls', field: 'mobile', rows: 3, of: 3 },
+      values: [
+        { value: '\\N', rows: 2 },
+        { value: 'NULL', rows: 1 },
+      ],
+    },
+    { kind: 'nulls', field: 'email', rows: 1, of: 3, values: [{ value: '(null)', rows: 1 }] },
+  ])
+})
+
+describe('Chinese names in a column of latin1', () => {
+  const NAMES =
+    '王伟 李娜 张敏 刘洋 陈静 杨磊 赵军 黄丽 周杰 吴昊 徐明 孙燕 胡兵 朱琳 高飞 林涛 何平 郭芳 马超 罗欣'.split(
+      ' ',
+    )
+  const doubtsOf = (names: string[], kind: HrKind = 'mysql') => {
+    const collector = new DoubtCollector(['userid', 'name'], kind)
+    for (const [i, name] of names.entries()) collector.add({ userid: `E${i}`, name }, true)
+    return collector.result(() => false)
+  }
+  /** What MySQL makes of bytes in such a column. */
+  const read = (bytes: Uint8Array) => new TextDecoder('windows-1252').decode(bytes)
+
+  test.each([
+    ['GBK', gb18030],
+    ['UTF-8', (name: string) => Buffer.from(name)],
+  ])('are told where their bytes are %s', (_, encode) => {
+    const names = NAMES.map(name => read(encode(name)))
+    expect(names).toHaveLength(20)
+    expect(doubtsOf(names)).toEqual([{ kind: 'latin1', field: 'name', rows: 20, of: 20, values: [] }])
+    expect(doubtsOf(names, 'postgres')).toEqual([])
+  })
+
+  test.each([
+    ['Chinese', NAMES],
+    ['French', ['Zoé', 'Éloïse Lefèvre', 'Noël', 'Anaïs', 'René', 'Hélène', 'Gaël', 'Chloé', 'Aïda', 'Léa']],
+    ['German', ['Jörg Müller', 'Böß', 'Käthe', 'Ömer', 'Uwe', 'Günther Groß', 'Jürgen', 'Änne', 'Björn']],
+  ])('are not %s ones', (_, names) => {
+    expect(doubtsOf(names)).toEqual([])
+  })
 })
 
 test.each<[string, string[], HrKind]>([

@@ -6,10 +6,9 @@ import {
   inert,
   type Markup,
   type MessageLines,
+  markdownText,
   mentionedBy,
   oneLine,
-  writeAlert,
-  writeText,
 } from './layout.ts'
 
 /*
@@ -65,18 +64,12 @@ function signed({ url: address, secret }: ChannelSettings, now: Date): URL {
 const robotMessage =
   (mention: readonly string[]) =>
   (lines: MessageLines): string => {
-    const { mark, title, alerts, notes, link } = lines
     const isAtAll = mention.includes('all')
     const atMobiles = isAtAll ? [] : mention
-    const text = [
-      `### ${mark} ${writeText(dialect, title)}`,
-      ...alerts.map(alert => writeAlert(dialect, alert)),
-      ...notes.map(note => writeText(dialect, note)),
-      ...(link ? [dialect.link(link.text, link.url)] : []),
-      ...(atMobiles.length > 0 ? [atMobiles.map(mobile => `@${mobile}`).join(' ')] : []),
-    ].join('\n\n')
+    const mentions = atMobiles.map(mobile => `@${mobile}`)
     // The phone's notification and the list of chats show the title.
-    const markdown = { title: oneLine(`${mark} ${title}`, 120), text }
+    const title = oneLine(`${lines.mark} ${lines.title}`, 120)
+    const markdown = { title, text: markdownText(dialect, lines, mentions) }
     const at = mention.length > 0 ? { at: { atMobiles, isAtAll } } : {}
     return JSON.stringify({ msgtype: 'markdown', markdown, ...at })
   }

@@ -1,5 +1,6 @@
 import { Agent } from 'undici'
 import { sentenceOf } from '../../lib/failure.ts'
+import { parsedJson } from '../../lib/text.ts'
 import { ExchangeError, exchange, type HttpAnswer, retryAfterMs } from '../../platform/exchange.ts'
 import {
   type Channel,
@@ -136,7 +137,7 @@ export interface RobotCodes {
 }
 
 export function interpretRobot(answer: HttpAnswer, codes: RobotCodes): AnswerMeaning {
-  const said = parsed(answer.body)
+  const said = parsedJson(answer.body) as Record<string, unknown> | null | undefined
   const code = said?.[codes.code]
   const isWell = answer.status < 300
   if (typeof code !== 'number')
@@ -147,13 +148,4 @@ export function interpretRobot(answer: HttpAnswer, codes: RobotCodes): AnswerMea
   const wait = codes.limited[code]
   if (wait !== undefined) return { limited: text, retryAfterMs: wait }
   return codes.busy.includes(code) ? { unavailable: text } : { refused: text }
-}
-
-function parsed(body: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(body)
-    return typeof value === 'object' ? (value as Record<string, unknown> | null) : null
-  } catch {
-    return null
-  }
 }

@@ -92,10 +92,10 @@ function alertLines(t: Translate, alert: MessageAlert, heading: string, measures
 
 /** Whom a message mentions: only if it has a critical alert that continues, is a test, or is for one person. */
 export function mentionedBy(
-  { kind, alerts, recipient }: ChannelMessage,
+  { kind, alerts, recipients }: ChannelMessage,
   { mention }: ChannelSettings,
 ): readonly string[] {
-  if (recipient !== undefined) return [recipient]
+  if (recipients !== undefined) return recipients
   const isCritical = alerts.some(
     ({ severity, event }) => severity === 'critical' && (event === 'raised' || event === 'repeated'),
   )
@@ -149,6 +149,18 @@ export function writeAlert(dialect: Markup, { mark, title, state, what, remedy, 
   ]
     .filter(line => line !== null)
     .join(dialect.lineEnd)
+}
+
+/** A whole message in markdown, for robots whose messages have no other parts. */
+export function markdownText(dialect: Markup, lines: MessageLines, mentions: readonly string[]): string {
+  const { mark, title, alerts, notes, link } = lines
+  return [
+    `### ${mark} ${writeText(dialect, title)}`,
+    ...alerts.map(alert => writeAlert(dialect, alert)),
+    ...notes.map(note => writeText(dialect, note)),
+    ...(link ? [dialect.link(link.text, link.url)] : []),
+    ...(mentions.length > 0 ? [mentions.join(' ')] : []),
+  ].join('\n\n')
 }
 
 /**

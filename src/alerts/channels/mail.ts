@@ -38,9 +38,13 @@ export class MailChannel implements Channel {
     const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
     try {
       const transport = await transportOf(this.settings)
-      const { response, rejected = [] } = await transport.sendMail({
+      const {
+        response,
+        rejected = [],
+        rejectedErrors = [],
+      } = await transport.sendMail({
         from: sender,
-        to: message.recipient === undefined ? [...to] : [message.recipient],
+        to: [...(message.recipients ?? to)],
         subject: oneLine(message.title, SUBJECT),
         text: mailText(message, this.settings),
         html: mailHtml(message, this.settings),
@@ -56,9 +60,15 @@ export class MailChannel implements Channel {
         disableUrlAccess: true,
         signal: within,
       })
-      const refused = rejected.length > 0 ? `; not taken for ${rejected.join(', ')}` : ''
-      return this.#say(`${response ?? ''}${refused}`)
+      if (rejected.length === 0) return this.#say(response ?? '')
+      const said = this.#say(`${response ?? ''}; not taken for ${rejected.join(', ')}`)
+      const putOff = rejectedErrors.flatMap(({ permanent, recipient }: SmtpFailure) =>
+        permanent ? [] : (recipient ?? []),
+      )
+      const code = putOff.length > 0 ? 'CHANNEL_UNAVAILABLE' : 'CHANNEL_REFUSED'
+      throw new ChannelError(code, said, { isOfRecipient: true, isPartial: true, putOff })
     } catch (error) {
+      if (error instanceof ChannelError) throw error
       throw mailError(error, this.settings, this.#say)
     }
   }
@@ -120,6 +130,7 @@ interface SmtpFailure extends Error {
   code?: string
   response?: string
   permanent?: boolean
+  recipient?: string
   rejectedErrors?: SmtpFailure[]
 }
 

@@ -1,14 +1,6 @@
 import type { ChannelSettings } from '../channel.ts'
 import { type HttpKind, interpretRobot } from './http.ts'
-import {
-  fitting,
-  inert,
-  type Markup,
-  type MessageLines,
-  mentionedBy,
-  writeAlert,
-  writeText,
-} from './layout.ts'
+import { fitting, inert, type Markup, markdownText, mentionedBy } from './layout.ts'
 
 /*
  * A robot in a WeCom group. It needs only its address, and always answers HTTP 200; `errcode` has the result.
@@ -36,32 +28,18 @@ const dialect: Markup = {
 
 export function wecom(settings: ChannelSettings): HttpKind {
   return {
-    post: message => ({
-      url: new URL(settings.url),
-      body: JSON.stringify({
-        msgtype: 'markdown',
-        markdown: {
-          content: fitting(
-            message,
-            robotText(mentionedBy(message, settings)),
-            text => Buffer.byteLength(text) <= MAX_BYTES,
-          ),
-        },
-      }),
-    }),
+    post(message) {
+      const mentions = mentionedBy(message, settings).map(id => `<@${id}>`)
+      const content = fitting(
+        message,
+        lines => markdownText(dialect, lines, mentions),
+        text => Buffer.byteLength(text) <= MAX_BYTES,
+      )
+      return {
+        url: new URL(settings.url),
+        body: JSON.stringify({ msgtype: 'markdown', markdown: { content } }),
+      }
+    },
     interpret: answer => interpretRobot(answer, CODES),
   }
 }
-
-const robotText =
-  (mention: readonly string[]) =>
-  (lines: MessageLines): string => {
-    const { mark, title, alerts, notes, link } = lines
-    return [
-      `### ${mark} ${writeText(dialect, title)}`,
-      ...alerts.map(alert => writeAlert(dialect, alert)),
-      ...notes.map(note => writeText(dialect, note)),
-      ...(link ? [dialect.link(link.text, link.url)] : []),
-      ...(mention.length > 0 ? [mention.map(id => `<@${id}>`).join(' ')] : []),
-    ].join('\n\n')
-  }

@@ -10,14 +10,14 @@ export const HALTS = {
   halt: {
     severity: 'critical',
     meaning: 'Minutes that a halt lasts before it is an alert.',
-    figure: { min: 0, max: 1440, default: 0, example: 5 },
+    figure: { min: 0, max: 1440, default: 0, example: 5, lasts: 'minutes' },
     holdsMs: minutes,
     find: ({ stops }) =>
       stops
         .filter(({ category }) => category !== 'paused')
-        .map(({ scope, source, category, platformCode, message, remedy, since }) => ({
+        .map(({ scope, source, category, platform_code, message, remedy, since }) => ({
           subject: source ? `HR ${source}` : scope,
-          facts: { scope, category, platform_code: platformCode, message, remedy, ...sourceFact(source) },
+          facts: { scope, category, platform_code, message, remedy, ...sourceFact(source) },
           since,
         })),
     values: (language, facts) => {
@@ -42,13 +42,13 @@ export const HALTS = {
   paused: {
     severity: 'warning',
     meaning: 'Hours that calls stay paused before it is an alert.',
-    figure: { min: 0, max: 720, default: 4, example: 12 },
+    figure: { min: 0, max: 720, default: 4, example: 12, lasts: 'hours' },
     holdsMs: hours,
     find: ({ stops }) =>
       stops
         .filter(({ category }) => category === 'paused')
-        .map(({ category, message, remedy, raisedBy, since }) => ({
-          facts: { by: raisedBy, category, message, remedy },
+        .map(({ category, message, remedy, raised_by, since }) => ({
+          facts: { by: raised_by, category, message, remedy },
           since,
         })),
     values: (language, facts) => ({ message: facts.said(language, 'message') }),

@@ -9,7 +9,8 @@ export type Severity = (typeof SEVERITIES)[number]
 
 /**
  * A rule, complete except for its words, which the catalogues have as `alert.<rule>…`, `alert_rule.<rule>`,
- * `alerts.figure.<rule>` and `runbook.<rule>`. Its name is its key in a chapter.
+ * `runbook.<rule>` and, unless its threshold says how long the problem lasts, `alerts.figure.<rule>`. Its name is its key in a
+ * chapter.
  */
 export interface RuleDefinition {
   severity: Severity
@@ -25,10 +26,15 @@ export interface RuleDefinition {
    * either. For example, work that piled up for hours is not done in the minute in which a halt ends.
    */
   mendsWithinMinutes?: number
+  /**
+   * Its `count` may grow by something that is not what a person has acknowledged: then it is no longer acknowledged, and is told
+   * at once.
+   */
+  isNewsIfMore?: true
   /** The meaning of its threshold, in one plain sentence. */
   meaning: string
   /** The threshold, as the setting `ALERT_<RULE>`; `off` switches the rule off. */
-  figure: Figure
+  figure: Figure & { lasts?: 'minutes' | 'hours' }
   /** A second threshold, with a setting of its own. */
   second?: Figure & { name: `ALERT_${string}`; meaning: string }
   /** How long the problem must last before it is raised; absent: it is raised at once. */

@@ -1,4 +1,5 @@
-import { NEEDED_ROLES } from '../../sync/process.ts'
+import { NEEDED_ROLES } from '../../sync/processes/process.ts'
+import { rolesText } from '../../texts/failures.ts'
 import { durationText, numbers, percentText } from '../../texts/figures.ts'
 import { textOr } from '../../texts/texts.ts'
 import { ago, answer, lastError, MINUTE_MS, minutes, type RuleDefinition } from './kind.ts'
@@ -14,7 +15,7 @@ export const RUNNING = {
   role_missing: {
     severity: 'critical',
     meaning: 'Minutes without a running worker or scheduler before it is an alert.',
-    figure: { min: 0, max: 1440, default: 1, example: 5 },
+    figure: { min: 0, max: 1440, default: 1, example: 5, lasts: 'minutes' },
     holdsMs: minutes,
     find: ({ processes }) =>
       NEEDED_ROLES.filter(needed => !processes.some(({ role }) => role === needed)).map(role => ({
@@ -39,11 +40,11 @@ export const RUNNING = {
     severity: 'warning',
     inhibitedBy: ['role_missing', 'database_away'],
     meaning: 'Minutes after a process died or froze, without being replaced, before it is an alert.',
-    figure: { min: 0, max: 1440, default: 2, example: 10 },
+    figure: { min: 0, max: 1440, default: 2, example: 10, lasts: 'minutes' },
     holdsMs: minutes,
     find: ({ lostProcesses }) =>
       lostProcesses.map(({ process, roles }) => ({ subject: process, facts: { roles } })),
-    values: (_, facts) => ({ roles: facts.text('roles') }),
+    values: (language, facts) => ({ roles: rolesText(language, facts.text('roles').split(', ')) }),
     screen: 'halts',
     prometheus: {
       expr: 'max by (job) (dirsync_processes_lost) > 0',
@@ -58,7 +59,7 @@ export const RUNNING = {
     severity: 'critical',
     inhibitedBy: ['database_away'],
     meaning: 'Minutes that the queue may be away before it is an alert.',
-    figure: { min: 0, max: 1440, default: 1, example: 5 },
+    figure: { min: 0, max: 1440, default: 1, example: 5, lasts: 'minutes' },
     holdsMs: minutes,
     find: ({ queueAway }, { now }) =>
       queueAway === null ? [] : [{ facts: { error: queueAway.error }, since: ago(queueAway.age, now) }],
@@ -78,7 +79,7 @@ export const RUNNING = {
     severity: 'critical',
     meaning:
       'Minutes that processes may have different HR sources, as during a restart, before it is an alert.',
-    figure: { min: 0, max: 1440, default: 2, example: 10 },
+    figure: { min: 0, max: 1440, default: 2, example: 10, lasts: 'minutes' },
     holdsMs: minutes,
     find: ({ outdatedProcesses: outdated }) =>
       outdated.length === 0 ? [] : [{ facts: { count: outdated.length, processes: outdated.join(', ') } }],
@@ -220,7 +221,7 @@ export const RUNNING = {
   database_away: {
     severity: 'critical',
     meaning: "Minutes that dirsync's database may be away before it is an alert.",
-    figure: { min: 0, max: 1440, default: 1, example: 5 },
+    figure: { min: 0, max: 1440, default: 1, example: 5, lasts: 'minutes' },
     holdsMs: minutes,
     values: lastError,
     prometheus: {
@@ -235,7 +236,7 @@ export const RUNNING = {
   dead_channel: {
     severity: 'warning',
     meaning: 'Minutes that a channel accepts no message before the other channels are told.',
-    figure: { min: 1, max: 1440, default: 10, example: 30 },
+    figure: { min: 1, max: 1440, default: 10, example: 30, lasts: 'minutes' },
     find: ({ failingChannels }, { figure, now }) =>
       failingChannels
         .filter(({ since }) => now.getTime() - since.getTime() > figure * MINUTE_MS)
@@ -253,7 +254,7 @@ export const RUNNING = {
   heartbeat_failing: {
     severity: 'warning',
     meaning: 'Minutes that the monitor at HEARTBEAT_URL accepts no call before it is an alert.',
-    figure: { min: 1, max: 1440, default: 10, example: 30 },
+    figure: { min: 1, max: 1440, default: 10, example: 30, lasts: 'minutes' },
     holdsMs: minutes,
     find: ({ heartbeatFailing }) =>
       heartbeatFailing === null ? [] : [{ facts: { answer: heartbeatFailing } }],

@@ -57,7 +57,7 @@ export const RUNS = {
     severity: 'critical',
     meaning:
       'Minutes that HR looks wrong before it is an alert; at least 15 while files are being delivered.',
-    figure: { min: 0, max: 1440, default: 0, example: 15 },
+    figure: { min: 0, max: 1440, default: 0, example: 15, lasts: 'minutes' },
     holdsMs: minutes,
     find: ({ suspects }, { figure }) =>
       suspects.map(({ run, kind, source, message, since }) => ({
@@ -158,7 +158,7 @@ export const RUNS = {
   schedule_paused: {
     severity: 'warning',
     meaning: 'Hours that a cron job stays paused before it is an alert.',
-    figure: { min: 0, max: 720, default: 4, example: 24 },
+    figure: { min: 0, max: 720, default: 4, example: 24, lasts: 'hours' },
     holdsMs: hours,
     find: ({ pausedSchedules }, { now }) =>
       pausedSchedules.map(({ job, by, reason, age }) => ({
@@ -188,7 +188,7 @@ export const RUNS = {
     severity: 'warning',
     inhibitedBy: ['halt', 'database_away'],
     meaning: 'Minutes that a cron job, or the runs that it requests, keep failing before it is an alert.',
-    figure: { min: 0, max: 1440, default: 10, example: 120 },
+    figure: { min: 0, max: 1440, default: 10, example: 120, lasts: 'minutes' },
     holdsMs: minutes,
     find: ({ failingJobs }, { now }) =>
       failingJobs.map(({ job, source, error, age }) => ({

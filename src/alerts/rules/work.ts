@@ -1,4 +1,4 @@
-import { EMPLOYEE_STATUSES_IN_SCOPE } from '../../sync/figures.ts'
+import { EMPLOYEE_STATUSES_IN_SCOPE } from '../../sync/health/figures.ts'
 import { durationText, percentText } from '../../texts/figures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Facts } from '../facts.ts'
@@ -53,7 +53,7 @@ job_category:dirsync_open_cases:rise1h > ${figure}
   /** The share of employees in sync is low. Not raised during the first sync, when no employee is in sync yet. */
   out_of_sync: {
     severity: 'warning',
-    inhibitedBy: ['halt', 'paused'],
+    inhibitedBy: ['halt'],
     mendsWithinMinutes: 15,
     meaning: 'It is an alert when less than this percentage of the employees is in sync for an hour.',
     figure: { min: 0, max: 100, default: 98, example: 95 },
@@ -61,7 +61,9 @@ job_category:dirsync_open_cases:rise1h > ${figure}
     find: (facts, { figure }) => {
       const all = NOT_OVERDUE.reduce((rest, status) => rest - countOf(facts, status), inScope(facts))
       const inSync = countOf(facts, 'in_sync')
-      if (facts.goodRun === 'never' || all === 0 || (inSync / all) * 100 >= figure) return []
+      // A pause is an alert only after hours, if at all, so it could not hold this one back.
+      const isPaused = facts.stops.some(({ scope, category }) => scope === '*' && category === 'paused')
+      if (isPaused || facts.goodRun === 'never' || all === 0 || (inSync / all) * 100 >= figure) return []
       return [{ facts: { share: inSync / all, in_sync: inSync, in_scope: all } }]
     },
     values: (language, facts) => ({
@@ -73,7 +75,8 @@ job_category:dirsync_open_cases:rise1h > ${figure}
     prometheus: {
       expr: percent => `# During the first sync no one is in sync yet.
 job:dirsync_employees_in_sync:ratio < ${percent / 100}
-  and on (job) dirsync_run_last_success_age_seconds{kind=~"changes|full"}`,
+  and on (job) dirsync_run_last_success_age_seconds{kind=~"changes|full"}
+  unless on (job) dirsync_halts{category="paused"} > 0`,
       summary: 'Only {{ $value | humanizePercentage }} of the employees are in sync',
       description: "This has been so for an hour. The console's overview tells what the others wait for.",
     },
@@ -117,8 +120,9 @@ job:dirsync_employees_in_sync:ratio < ${percent / 100}
   /** A refund or top-up whose outcome is unknown: it may have been carried out. Subject: `refund` or `topup`. */
   money_unknown: {
     severity: 'critical',
+    isNewsIfMore: true,
     meaning: 'Minutes that the outcome of a refund or top-up is unknown before it is an alert.',
-    figure: { min: 0, max: 1440, default: 0, example: 30 },
+    figure: { min: 0, max: 1440, default: 0, example: 30, lasts: 'minutes' },
     holdsMs: minutes,
     find: ({ outcomesUnknown }) =>
       (['refund', 'topup'] as const).flatMap(subject => {
@@ -135,9 +139,35 @@ job:dirsync_employees_in_sync:ratio < ${percent / 100}
     },
   },
 
+  /** A refund or top-up that was called refused was carried out: another one may have been sent instead. Subject: as above. */
+  money_contradicted: {
+    severity: 'critical',
+    isNewsIfMore: true,
+    meaning:
+      'Refunds, or top-ups, within seven days that were carried out although they were called refused before it is an alert.',
+    figure: { min: 1, max: 10_000, default: 1, example: 3 },
+    find: ({ outcomesContradicted }, { figure }) =>
+      outcomesContradicted
+        .filter(({ count }) => count >= figure)
+        .map(({ kind, ...facts }) => ({ subject: kind, facts })),
+    values: (_, facts) => ({
+      count: facts.number('count'),
+      latest: facts.text('latest'),
+      of: facts.text('of'),
+    }),
+    screen: 'money',
+    prometheus: {
+      expr: figure => `max by (job, kind) (dirsync_outcomes_contradicted_last_week) >= ${figure}`,
+      summary:
+        '{{ $value }} {{ $labels.kind }}(s) that were called refused turned out, within seven days, to be carried out',
+      description: 'A second one may have been sent meanwhile. Check the order, or the account, for one.',
+    },
+  },
+
   /** A signed refund notification matches no refund that was sent. */
   notification_misfit: {
     severity: 'warning',
+    isNewsIfMore: true,
     meaning: 'Signed notifications within a day that match no refund before it is an alert.',
     figure: { min: 1, max: 10_000, default: 1, example: 3 },
     find: ({ notificationsRefused: { count, latest } }, { figure }) =>

@@ -13,7 +13,7 @@ import {
   readAlerts,
 } from '../../alerts/report.ts'
 import { isZone } from '../../lib/time-text.ts'
-import { readDeployment } from '../../sync/deployment.ts'
+import { readDeployment } from '../../sync/health/deployment.ts'
 import { message, worded } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { action, plainText, read, reason, rowNumber } from '../endpoint.ts'

@@ -268,6 +268,16 @@ document.addEventListener('input', event => {
   }
 })
 
+// A double click would send a form twice, and its second answer hide what the first one shows once.
+const SENT_MS = 2000
+/** When each form was sent. */
+const sent = new WeakMap()
+document.addEventListener('submit', event => {
+  if (event.target.method !== 'post') return
+  if (performance.now() - sent.get(event.target) < SENT_MS) event.preventDefault()
+  else sent.set(event.target, performance.now())
+})
+
 // Requires the fields of the chosen action before the form is sent; the server checks them in any case.
 function requireFields(form) {
   for (const part of form.querySelectorAll('[data-required-for]'))

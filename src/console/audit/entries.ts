@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import {
+  beforePosition,
   decodeCursor,
   MOMENT_AND_ID,
   momentKey,
-  momentOfKey,
   type PageAsked,
   type Paged,
   pageByMoment,
@@ -52,10 +52,7 @@ export async function listCommands(
   if (filter.from) conditions.push(`requested_at >= ${place(filter.from)}`)
   if (filter.to) conditions.push(`requested_at < ${place(filter.to)}`)
   const position = decodeCursor(MOMENT_AND_ID, page.after)
-  if (position) {
-    const [moment, id] = position
-    conditions.push(`(requested_at, id) < (${momentOfKey(place(moment))}, ${place(id)})`)
-  }
+  if (position) conditions.push(beforePosition('requested_at', position, place))
   const found = (which: string) =>
     `select * from dirsync.command
      where ${[which, ...conditions].join(' and ')} order by requested_at desc, id desc limit $1`

@@ -1,5 +1,5 @@
 import { type Pool, type PoolClient, transaction } from '../../lib/database.ts'
-import { type Asker, actAs, noteCommand } from '../../sync/commands.ts'
+import { type Asker, actAs, noteCommand } from '../../sync/runs/commands.ts'
 
 /** Who wants something: with the address of their browser, or by name alone. */
 export type By = Asker | string

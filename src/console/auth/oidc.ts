@@ -242,8 +242,10 @@ export function valuesOf(claims: Record<string, unknown>, claim: string): string
 }
 
 function nameOf(claims: Record<string, unknown>): string {
-  const { preferred_username, email, sub } = claims
-  return [preferred_username, email, sub].find(name => typeof name === 'string' && name !== '') as string
+  const { preferred_username, sub } = claims
+  return [preferred_username, valuesOf(claims, 'email')?.[0], sub].find(
+    name => typeof name === 'string' && name !== '',
+  ) as string
 }
 
 function failureOf(error: unknown): OidcError {

@@ -1,5 +1,5 @@
 import type { Pool } from '../../lib/database.ts'
-import type { Asker } from '../../sync/commands.ts'
+import type { Asker } from '../../sync/runs/commands.ts'
 import { message } from '../../texts/message.ts'
 import { admitAttempt, type FailureRecord, forgiveAttempt } from './attempts.ts'
 import { inNameOf, note } from './audit.ts'

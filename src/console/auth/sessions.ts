@@ -3,9 +3,9 @@ import {
   decodeCursor,
   momentKey,
   momentOfKey,
-  onePage,
   type PageAsked,
   type Paged,
+  pageByMoment,
 } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { storableText } from '../../lib/storable.ts'
@@ -195,8 +195,7 @@ export async function listSessions(
      order by s.created_at desc, s.id_hash desc limit $1`,
     [page.limit + 1, user, moment, id],
   )
-  const { items, next } = onePage(rows, page.limit, row => [row.cursor_moment, row.id])
-  return { items: items.map(({ cursor_moment: _, ...row }) => row), next }
+  return pageByMoment(rows, page.limit)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import { CASE_STATES } from '../../sync/cases.ts'
+import { CASE_STATES } from '../../sync/cases/cases.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { BULK_ACTIONS } from '../cases/input.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { previewBulk, startBulk, stopBulk, undoBulk } from '../../sync/bulk.ts'
-import { CommandError } from '../../sync/commands.ts'
+import { previewBulk, startBulk, stopBulk, undoBulk } from '../../sync/cases/bulk.ts'
+import { CommandError } from '../../sync/runs/commands.ts'
 import type { Ask } from '../ask.ts'
 import { howTold } from '../cases/told.ts'
 import { action, listOf, read, rowNumber } from '../endpoint.ts'

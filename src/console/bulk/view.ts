@@ -1,7 +1,8 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { caseFilterSchema, describeFilter, filterQuery, UNASSIGNED } from '../../sync/case-filter.ts'
+import { caseFilterSchema, describeFilter, filterQuery, UNASSIGNED } from '../../sync/cases/case-filter.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
+import { byCount } from '../../texts/figures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { caseTabs, categoryName, fieldName, keyWords, operationName, short } from '../cases/parts.ts'
@@ -196,8 +197,7 @@ function willDo(ask: Ask, { action, arguments: given }: BulkRow, count: number):
 }
 
 function counts(ask: Ask, of: Record<string, number>, name: (key: string) => string): SafeHtml {
-  const sorted = Object.entries(of).sort(([, a], [, b]) => b - a)
-  return facts(sorted.map(([key, count]) => [short(name(key)), figure(ask, count)]))
+  return facts(byCount(of).map(([key, count]) => [short(name(key)), figure(ask, count)]))
 }
 
 function progressOf(ask: Ask, { total, done, skipped, failed }: BulkRow): SafeHtml {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
-import { employeeStatus, type ShownEmployeeStatus } from '../../sync/figures.ts'
-import { HAS_TRIED, latestRun, RUNS_OF_EVERYBODY, type Runs, runsOfKind } from '../../sync/health.ts'
-import { HELD_RUNS, RUN_SOURCES } from '../../sync/run.ts'
+import { employeeStatus, type ShownEmployeeStatus } from '../../sync/health/figures.ts'
+import { HAS_TRIED, latestRun, RUNS_OF_EVERYBODY, RUNS_OF_KIND, type Runs } from '../../sync/health/health.ts'
+import { EMPLOYEE_KINDS_SQL, HELD_RUNS, RUN_SOURCES } from '../../sync/runs/run.ts'
 
 /** What is so where no case is unresolved; each has a text `cases.none_todo.<name>`. */
 export const Arrival = z.enum([
@@ -26,13 +26,13 @@ export async function readArrival(pool: Pool): Promise<Arrival> {
       select case
         -- A run that failed to read HR has planned nothing.
         when not exists (select from dirsync.sync_run
-                         where kind in ('full', 'changes') and planned_at is not null and state <> 'failed')
+                         where kind in ${EMPLOYEE_KINDS_SQL} and planned_at is not null and state <> 'failed')
           then 'unread'
         when exists (select from dirsync.halt where category = 'paused') then 'paused'
         when exists (select from dirsync.halt) then 'halted'
         when exists (select from ${HELD_RUNS} held) then 'held'
-        when ${isLatestFailed('changes', RUNS_OF_EVERYBODY)} or ${isLatestFailed('departments', runsOfKind('k.kind'))}
-          or ${isLatestFailed('openids', runsOfKind('k.kind'))} then 'failed'
+        when ${isLatestFailed('changes', RUNS_OF_EVERYBODY)} or ${isLatestFailed('departments', RUNS_OF_KIND)}
+          or ${isLatestFailed('openids', RUNS_OF_KIND)} then 'failed'
         when exists (select from dirsync.pending) or ${isThere(['waiting'])} then 'waiting'
         when ${isThere(['no_source'])} then 'no_source'
         when ${isThere(['accepted', 'rejected', 'dead_lettered'])} then 'decided'

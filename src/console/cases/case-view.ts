@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { qualified } from '../../directory/employee.ts'
-import { FOR_A_PERSON, openStates } from '../../sync/cases.ts'
+import { FOR_A_PERSON, openStates } from '../../sync/cases/cases.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts, inLanguage } from '../../texts/failures.ts'
 import { isSaid, type Said } from '../../texts/message.ts'

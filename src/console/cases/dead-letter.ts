@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { CASE_STATES } from '../../sync/cases.ts'
+import { CASE_STATES } from '../../sync/cases/cases.ts'
 import { SaidText } from '../../texts/failures.ts'
 
 /** One row of `dirsync.dead_letter`, named as its columns. */

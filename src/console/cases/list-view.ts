@@ -1,11 +1,12 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { EMPLOYEE_FIELDS } from '../../directory/employee.ts'
 import { JOB_OPERATIONS } from '../../queue/job.ts'
-import { FIELDS, filterQuery, MINE, UNASSIGNED } from '../../sync/case-filter.ts'
-import { CASE_STATES, FOR_A_PERSON } from '../../sync/cases.ts'
-import { MIRRORS, mirrorOperation } from '../../sync/mirror-kind.ts'
+import { FIELDS, filterQuery, MINE, UNASSIGNED } from '../../sync/cases/case-filter.ts'
+import { CASE_STATES, FOR_A_PERSON } from '../../sync/cases/cases.ts'
+import { MIRRORS, mirrorOperation } from '../../sync/runs/mirror-kind.ts'
 import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { mayAs } from '../auth/viewer.ts'
 import { byName, keysField } from '../employees/by-name.ts'
 import { rangeFields } from '../range.ts'
 import { type Shown, type ShownColumn, tableOf } from '../shown.ts'
@@ -482,7 +483,7 @@ function caseFilters(ask: Ask, { input, departments, categories, users }: Listed
     <details class="more"${isUnfolded ? html` open` : ''}><summary>${t('cases.more_filters')}</summary>
       <div class="filters">${rarely.map(field)}</div></details>
     <p class="field"><button>${t('common.apply')}</button> <a href="/cases">${t('common.clear')}</a>${
-      ask.may('reviewer')
+      mayAs(ask.viewer.role, 'reviewer')
         ? html` <a href="/cases.csv?${String(query)}" download>${t('cases.export')}</a>`
         : ''
     }</p>`,

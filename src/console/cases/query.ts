@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { type CaseFilter, FIELDS, MINE } from '../../sync/case-filter.ts'
+import { type CaseFilter, FIELDS, MINE } from '../../sync/cases/case-filter.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, listOf, pageSize } from '../endpoint.ts'
 import { type DepartmentKey, departmentText, type People } from '../people.ts'

@@ -9,7 +9,14 @@ import {
   onePage,
   type Paged,
 } from '../../lib/cursor.ts'
-import { onlyRow, type PlaceValue, type Pool, placeholders } from '../../lib/database.ts'
+import {
+  countUpTo,
+  MOST_COUNTED,
+  onlyRow,
+  type PlaceValue,
+  type Pool,
+  placeholders,
+} from '../../lib/database.ts'
 import {
   type CaseFilter,
   caseMatches,
@@ -17,11 +24,12 @@ import {
   LOWER_KEY,
   narrow,
   statesOf,
-} from '../../sync/case-filter.ts'
-import { FOR_A_PERSON, isOneOf, openStates, UNRESOLVED } from '../../sync/cases.ts'
-import { UNDOABLE_STEPS } from '../../sync/commands.ts'
-import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/figures.ts'
-import { haltWhere } from '../../sync/halts.ts'
+} from '../../sync/cases/case-filter.ts'
+import { FOR_A_PERSON, isOneOf, openStates, UNRESOLVED } from '../../sync/cases/cases.ts'
+import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/health/figures.ts'
+import { HELD_DECISION } from '../../sync/outbox/employee.ts'
+import { haltWhere, isInForceFor } from '../../sync/outbox/halts.ts'
+import { UNDOABLE_STEPS } from '../../sync/runs/commands.ts'
 import { Attempt, PendingWork } from '../employees/story.ts'
 import { DeadLetter, DeadLetterEvent, readCase } from './dead-letter.ts'
 
@@ -218,7 +226,7 @@ function lanesOf(filter: CaseFilter, by: keyof typeof BY, place: PlaceValue): { 
 export async function countCases(
   db: Pool,
   filter: CaseFilter,
-  { cap = 10_000, few: known }: { cap?: number; few?: Few } = {},
+  { cap = MOST_COUNTED, few: known }: { cap?: number; few?: Few } = {},
 ): Promise<{ count: number; more: boolean }> {
   const tallied = await countFromTally(db, filter)
   if (tallied !== null) return { count: tallied, more: false }
@@ -226,12 +234,8 @@ export async function countCases(
   const { values, place } = placeholders()
   const conditions = [caseMatches(filter, place)]
   if (few !== null) conditions.push(`d.id = any (${place(few)})`)
-  const { rows } = await db.query<{ n: number }>(
-    `select count(*)::int as n
-     from (select from dirsync.dead_letter d where ${conditions.join(' and ')} limit ${place(cap + 1)}) found`,
-    values,
-  )
-  const { n } = onlyRow(rows)
+  const from = `from dirsync.dead_letter d where ${conditions.join(' and ')}`
+  const n = await countUpTo(db, cap + 1, from, values)
   return { count: Math.min(n, cap), more: n > cap }
 }
 
@@ -378,7 +382,7 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
     ),
     // Mirrors are read while HR is away.
     db.query<Pick<CaseStory, 'halt'>>(
-      `select ${haltWhere(`h.scope in ('*', $1) and not (h.category = 'hr_unavailable' and $2 like 'mirror-%')`)} as halt`,
+      `select ${haltWhere(`${isInForceFor('$1')} and not (h.category = 'hr_unavailable' and $2 like 'mirror-%')`)} as halt`,
       [enterpriseCode, operation],
     ),
     db.query<Pick<CaseStory, 'held_run'>>(
@@ -386,11 +390,7 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
        join dirsync.pending p on p.operation = $3 and p.enterprise_code = e.enterprise_code and p.entity_key = e.userid
        where $3 = 'update-employee' and e.enterprise_code = $1 and e.userid = $2 and e.status = 'held'
          and p.replan_at is not null
-         and not exists (select from dirsync.sync_run r
-                         left join dirsync.planned_work w on w.run_id = r.id and w.operation = $3
-                           and w.enterprise_code = $1 and w.entity_key = $2
-                         where r.id = e.held_run
-                           and (w.decision_id is not null or r.decided_at is not null))`,
+         and not exists (select from (${HELD_DECISION}) o where o.decided_at is not null)`,
       [enterpriseCode, entity_key, operation],
     ),
     db.query<{ id: number }>(

@@ -1,9 +1,14 @@
 import type { DueDeletion } from '../../directory/department.ts'
 import { isOfHr } from '../../hr/source.ts'
-import type { HrSources } from '../../hr/sources.ts'
+import type { HrSources, NamedSource } from '../../hr/sources.ts'
 import { type Pool, rolledBack } from '../../lib/database.ts'
-import { departmentFacts, departmentsVerdict } from '../../sync/departments.ts'
-import type { RunLimits } from '../../sync/safety.ts'
+import {
+  type DeliveredDepartments,
+  deliveredDepartments,
+  departmentFacts,
+  departmentsVerdict,
+} from '../../sync/plan/departments.ts'
+import type { RunLimits } from '../../sync/runs/safety.ts'
 import { message, type Said, saidBy } from '../../texts/message.ts'
 
 /** What a run that deletes departments would do now. */
@@ -26,19 +31,19 @@ export async function previewDeletions(
   hr: HrSources,
   limits: RunLimits,
 ): Promise<DeletionPreview> {
+  const preview: DeletionPreview = { total: 0, deletions: [], isHeld: false, unread: [] }
+  const sources = hr.all.filter(({ hr: { hasDepartments } }) => hasDepartments)
+  const read = new Map<NamedSource, DeliveredDepartments>()
+  for (const source of sources)
+    try {
+      read.set(source, await deliveredDepartments(source))
+    } catch (error) {
+      preview.unread.push(message('said.source_unread_because', { name: source.name, reason: saidBy(error) }))
+      if (!isOfHr(error) || preview.unread.length === sources.length) throw error
+    }
   return rolledBack(pool, async db => {
-    const preview: DeletionPreview = { total: 0, deletions: [], isHeld: false, unread: [] }
-    const sources = hr.all.filter(({ hr: { hasDepartments } }) => hasDepartments)
-    let silent = 0
-    for (const source of sources) {
-      const facts = await departmentFacts(db, source, limits).catch(error => {
-        if (!isOfHr(error) || ++silent === sources.length) throw error
-        preview.unread.push(
-          message('said.source_unread_because', { name: source.name, reason: saidBy(error) }),
-        )
-        return null
-      })
-      if (facts === null) continue
+    for (const [source, delivered] of read) {
+      const facts = await departmentFacts(db, source, delivered, limits)
       const { state, message: why } = departmentsVerdict(facts, limits)
       if (state === 'held') preview.isHeld = true
       else if (why) preview.unread.push(why)

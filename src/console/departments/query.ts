@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isOfHr } from '../../hr/source.ts'
-import { limitsOf } from '../../sync/safety.ts'
+import { limitsOf } from '../../sync/runs/safety.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, saidBy } from '../../texts/message.ts'
 import { cursor, listOf, pageSize } from '../endpoint.ts'

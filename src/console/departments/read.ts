@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import { closedSince, IS_MOVING } from '../../sync/departments.ts'
-import { enterprisesIn } from '../../sync/employee.ts'
-import { HELD_RUNS } from '../../sync/run.ts'
+import { enterprisesIn } from '../../sync/outbox/employee.ts'
+import { closedSince, IS_MOVING } from '../../sync/plan/departments.ts'
+import { HELD_RUNS } from '../../sync/runs/run.ts'
 
 /** A department in a list. HR's names of departments are not stored. */
 export const Department = z.object({

@@ -34,6 +34,7 @@ function departments(services: Services): Endpoint[] {
       role: 'operator',
       summary: 'What a run that deletes departments would do now. Reads HR, changes nothing',
       result: DeletionsResult,
+      costly: true,
       run: () => readDeletions(services),
       page: (ask, result) => ({
         title: ask.t('departments.run'),

@@ -10,6 +10,7 @@ import {
   empty,
   facts,
   figure,
+  filters,
   foreign,
   head,
   live,
@@ -54,13 +55,27 @@ export function departmentsBody(ask: Ask, result: DepartmentsResult): SafeHtml {
   ${pager(ask, result.next)}`
 }
 
-function enterprises({ t }: Ask, { enterprises, enterprise }: DepartmentsResult): SafeHtml {
+/** More than this are chosen from a list. */
+const MOST_TABS = 12
+
+function enterprises(ask: Ask, { enterprises, enterprise }: DepartmentsResult): SafeHtml {
+  const { t } = ask
+  const textOf = (name: string) => (name === '' ? t('departments.own_enterprise') : beginning(name, 60))
   if (enterprises.length < 2) return html``
+  if (enterprises.length > MOST_TABS)
+    return filters(ask, '/departments', [
+      {
+        name: 'enterprise',
+        label: t('employees.enterprise'),
+        value: enterprise,
+        choices: enterprises.map(name => ({ value: name, text: textOf(name) })),
+      },
+    ])
   return tabs(
     t('departments.enterprises'),
-    enterprises.slice(0, 50).map(name => ({
+    enterprises.map(name => ({
       href: `/departments?enterprise=${encodeURIComponent(name)}`,
-      text: name === '' ? t('departments.own_enterprise') : beginning(name, 60),
+      text: textOf(name),
       current: name === enterprise,
     })),
   )

@@ -1,7 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { z } from 'zod'
 import { keysOfName, qualified } from '../../directory/employee.ts'
-import { keyListText, MOST_KEYS } from '../../sync/case-filter.ts'
+import { keyListText, MOST_KEYS } from '../../sync/cases/case-filter.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import type { Ask } from '../ask.ts'
 import { plainText } from '../endpoint.ts'

@@ -7,8 +7,8 @@ import type { Pool } from '../../lib/database.ts'
 import { within } from '../../lib/waiting.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
-import { employeeParams } from '../../sync/counted-platform.ts'
-import { knownInHr } from '../../sync/employee.ts'
+import { employeeParams } from '../../platform/request.ts'
+import { knownInHr } from '../../sync/outbox/employee.ts'
 import { type Said, saidBy } from '../../texts/message.ts'
 import { hrLate } from './key.ts'
 import { type EmployeePreview, previewEmployee } from './preview.ts'
@@ -110,6 +110,7 @@ const NO_MEMORY: EmployeeMemories = {
   overwritten: {},
   cases: [],
   blocks: [],
+  held: null,
 }
 
 /** What reconciling an employee would do, given the platform's answer. */

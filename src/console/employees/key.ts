@@ -1,7 +1,7 @@
 import { type EmployeeKey, qualified } from '../../directory/employee.ts'
 import { HrUnavailableError, isOfHr } from '../../hr/source.ts'
 import { within } from '../../lib/waiting.ts'
-import { enterpriseCodes, findEmployees, knownInHr } from '../../sync/employee.ts'
+import { enterpriseCodes, findEmployees, knownInHr } from '../../sync/outbox/employee.ts'
 import { message } from '../../texts/message.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'

@@ -1,9 +1,13 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import { type PlaceValue, type Pool, placeholders } from '../../lib/database.ts'
-import { UNRESOLVED } from '../../sync/cases.ts'
-import { employeeStatus, SHOWN_EMPLOYEE_STATUSES, type ShownEmployeeStatus } from '../../sync/figures.ts'
-import { IS_CASE_OF_BLOCK } from '../../sync/withheld.ts'
+import { UNRESOLVED } from '../../sync/cases/cases.ts'
+import { IS_CASE_OF_BLOCK } from '../../sync/cases/withheld.ts'
+import {
+  employeeStatus,
+  SHOWN_EMPLOYEE_STATUSES,
+  type ShownEmployeeStatus,
+} from '../../sync/health/figures.ts'
 
 /** Statuses that have a list of their own. The index has all employees but those in sync, who need none. */
 export const LISTED = SHOWN_EMPLOYEE_STATUSES.filter(status => status !== 'in_sync')

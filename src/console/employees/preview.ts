@@ -14,12 +14,12 @@ import { type HrEmployeeRow, keyOfRow } from '../../hr/scan.ts'
 import type { NamedSource } from '../../hr/sources.ts'
 import type { ScanSpool } from '../../hr/spool.ts'
 import { type Pool, rolledBack } from '../../lib/database.ts'
-import { departmentFacts, departmentsVerdict } from '../../sync/departments.ts'
-import { countUnbound } from '../../sync/outbox.ts'
-import { type EmployeePlan, planEmployees } from '../../sync/plan-employees.ts'
-import { skippedEmployees } from '../../sync/plan-tables.ts'
-import { holdBack } from '../../sync/reconcile-employee.ts'
-import type { RunLimits } from '../../sync/safety.ts'
+import { countUnbound } from '../../sync/outbox/outbox.ts'
+import { deliveredDepartments, departmentFacts, departmentsVerdict } from '../../sync/plan/departments.ts'
+import { type EmployeePlan, planEmployees } from '../../sync/plan/plan-employees.ts'
+import { countRejected, skippedEmployees } from '../../sync/plan/plan-tables.ts'
+import type { RunLimits } from '../../sync/runs/safety.ts'
+import { holdBack } from '../../sync/work/reconcile-employee.ts'
 import { type Message, message } from '../../texts/message.ts'
 import type { EmployeeMemories } from './story.ts'
 
@@ -41,6 +41,8 @@ export interface RunPreview {
   } | null
   /** Missing bindings: employees × merchant applications. */
   openids: number
+  /** Employees who differ, but a person rejected the change. */
+  rejected: number
 }
 
 /**
@@ -72,11 +74,12 @@ export function previewRun(options: {
     const skips = employees.difference.skipped > 0 ? await skippedEmployees(db) : () => false
     const rows = () => rowsToAsk(spool, source, skips)
     const openids = await countUnbound(db, sellerAppids, source.codes)
-    if (!hr.hasDepartments) return { employees, rows, departments: null, openids }
-    const facts = await departmentFacts(db, source, limits)
+    const rejected = await countRejected(db, source.codes)
+    if (!hr.hasDepartments) return { employees, rows, departments: null, openids, rejected }
+    const facts = await departmentFacts(db, source, await deliveredDepartments(source), limits)
     const { total, deletions } = facts
     const verdict = departmentsVerdict(facts, limits)
-    return { employees, rows, departments: { total, deletions, verdict }, openids }
+    return { employees, rows, departments: { total, deletions, verdict }, openids, rejected }
   })
 }
 
@@ -134,17 +137,20 @@ export function previewEmployee(input: {
   const { desired } = validated
   const differing = actual ? diffEmployee({ desired, actual, acknowledged: memory.acknowledged }) : []
   const unkept = actual ? unkeptUnits(differing, { desired, actual, ...memory }) : []
+  const hash = rowHash(columns, row)
   const { send, blocked, parked, givenUp, mistaken } = holdBack(differing, {
     desired,
     actual: actual ?? {},
     claim: memory,
-    hash: rowHash(columns, row),
+    hash,
     unkept,
   })
+  const unsent = desired.active ? whyUnsent(memory, hash) : message('said.leavers_unsent')
   const isIn = (units: FieldUnit[], field: EmployeeField) => units.some(unit => unit.fields.includes(field))
   const judge = (field: EmployeeField): Pick<FieldPreview, 'status' | 'note'> => {
     if (actual === null) return { status: 'unknown', note: null }
-    if (isIn(send, field)) return { status: 'to_send', note: null }
+    if (isIn(send, field))
+      return unsent ? { status: 'held_back', note: unsent } : { status: 'to_send', note: null }
     if (isIn(blocked, field)) return { status: 'held_back', note: message('said.switched_off') }
     if (isIn(givenUp, field)) return { status: 'held_back', note: message('said.not_kept') }
     if (isIn(mistaken, field)) return { status: 'held_back', note: message('said.mistaken') }
@@ -168,6 +174,12 @@ export function previewEmployee(input: {
     ...judge(field),
   }))
   return { hr: desired.active ? 'present' : 'left', problems: [], fields }
+}
+
+/** Why no run sends the row, whatever differs. */
+function whyUnsent({ held }: EmployeeMemories, hash: string): Message | null {
+  if (held?.rejected === false) return message('said.held_unsent', { run: held.run })
+  return held?.hash === hash ? message('said.rejected_unsent', { run: held.run }) : null
 }
 
 /** The platform's value, if it shows one. */

@@ -1,8 +1,8 @@
 import { EMPLOYEE_FIELDS, type EmployeeKey, keyText } from '../../directory/employee.ts'
 import type { EmployeeLookup } from '../../hr/sources.ts'
 import type { Pool } from '../../lib/database.ts'
-import { type Asker, asAsker, noteCommand } from '../../sync/commands.ts'
-import { knownInHr } from '../../sync/employee.ts'
+import { knownInHr } from '../../sync/outbox/employee.ts'
+import { type Asker, asAsker, noteCommand } from '../../sync/runs/commands.ts'
 
 /** In place of a field: the whole row. */
 export const WHOLE_ROW = 'all'

@@ -57,6 +57,7 @@ export function employees(services: EmployeeServices) {
       summary:
         'The keys of the people whom HR has by a name, for the filter `keys` of cases and plans; the name goes nowhere else',
       body: ByName,
+      costly: true,
       secret: true,
       result: NamedKeys,
       run: (ask, { input }) => keysByName(services, ask, input.name),
@@ -117,6 +118,7 @@ export function employees(services: EmployeeServices) {
         field: z.enum([...EMPLOYEE_FIELDS, WHOLE_ROW]).describe('`all`: every field, for admins'),
         reason,
       }),
+      costly: true,
       secret: true,
       result: z.object({
         value: z.string().nullable().describe('Of the field; null with `all`'),

@@ -1,5 +1,5 @@
-import { openStates } from '../../sync/cases.ts'
-import { messagesIn, type Said } from '../../texts/message.ts'
+import { openStates } from '../../sync/cases/cases.ts'
+import { type MessageKey, messagesIn, type Said } from '../../texts/message.ts'
 import type { EmployeeStory } from './story.ts'
 
 /**
@@ -38,6 +38,7 @@ export const STEP_TEXTS = [
   'asked_again',
   'asked_halted',
   'asked_queued',
+  'put_off',
   'asked_not_needed',
   'sent_nothing',
   'sent_fields',
@@ -218,7 +219,7 @@ function parked(attempt: Attempt, story: EmployeeStory): Five {
 
 /** It will be retried by itself: after some time, or once a halt has ended. */
 function comesBack(attempt: Attempt, story: EmployeeStory): Five {
-  const { calls, outcome, error } = attempt
+  const { calls, outcome, error, platform_code } = attempt
   const [halt] = story.halts
   const values = { message: error ?? halt?.message ?? '' }
   const isCalled = Object.keys(calls).length > 0
@@ -230,14 +231,25 @@ function comesBack(attempt: Attempt, story: EmployeeStory): Five {
       LATER,
       LATER,
     ]
-  if ((calls['employee/update'] ?? 0) > 0)
-    return [READ, IN_SCOPE, PASSED, FOUND, say('waiting', 'sent_again', values)]
+  if ((calls['employee/update'] ?? 0) > 0) {
+    // A code that asks for a repetition may come after the effect.
+    const isRefused = outcome === 'wait' ? !isGivenUp(error) : outcome === 'halted' && platform_code !== null
+    return [READ, IN_SCOPE, PASSED, FOUND, say('waiting', isRefused ? 'put_off' : 'sent_again', values)]
+  }
   if (outcome === 'halted' && halt) {
     const stopped = { ...say('waiting', 'asked_halted', values), remedy: halt.remedy }
     // Without a call, the halt was in force before HR was read.
     return isCalled ? [READ, IN_SCOPE, PASSED, stopped, LATER] : [LATER, LATER, LATER, stopped, LATER]
   }
-  return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_again', values), LATER]
+  if (outcome === 'halted' && !isCalled)
+    return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_queued'), LATER]
+  const text = outcome === 'wait' || platform_code !== null ? 'put_off' : 'asked_again'
+  return [READ, IN_SCOPE, PASSED, say('waiting', text, values), LATER]
+}
+
+/** dirsync ended the call itself, perhaps on its way. */
+function isGivenUp(error: Said | null): boolean {
+  return saysFirst(error) === ('circumstance.aborted.meaning' satisfies MessageKey)
 }
 
 // Without an attempt: attempts are kept for a month only, or the first one is still to come

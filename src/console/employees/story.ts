@@ -3,10 +3,11 @@ import type { FieldBlock } from '../../directory/difference.ts'
 import { type EmployeeField, type EmployeeKey, keyText } from '../../directory/employee.ts'
 import type { Pool } from '../../lib/database.ts'
 import { latestOrdersOf } from '../../mirrors/payment-order.ts'
-import { blocksOf, type OpenCase } from '../../sync/claim.ts'
-import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/figures.ts'
-import { HALT_KINDS, haltWhere, holdsBack } from '../../sync/halts.ts'
-import { IS_CASE_OF_BLOCK } from '../../sync/withheld.ts'
+import { IS_CASE_OF_BLOCK } from '../../sync/cases/withheld.ts'
+import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/health/figures.ts'
+import { blocksOf, type OpenCase, openCasesOf } from '../../sync/outbox/claim.ts'
+import { HELD_DECISION } from '../../sync/outbox/employee.ts'
+import { HALT_KINDS, haltWhere, holdsBack, isInForceFor } from '../../sync/outbox/halts.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
 
@@ -142,19 +143,12 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
                 withheld, vanished_at, dirsync.confirmed_at(e) as acknowledged_at,
                 greatest(queried_at, dirsync.confirmed_at(e)) as queried_at,
                 ${employeeStatus('e')} as status,
-                (select jsonb_build_object('run', r.id, 'decided_by', coalesce(d.decided_by, r.decided_by),
-                                           'decided_at', coalesce(d.decided_at, r.decided_at),
+                (select jsonb_build_object('run', o.run, 'decided_by', o.decided_by, 'decided_at', o.decided_at,
                                            'approved', c.approved and c.state in ('requested', 'planning'),
-                                           'rejected', e.rejected,
-                                           'reason', case when d.id is null then r.decision_reason else d.why end,
+                                           'rejected', e.rejected, 'reason', o.reason,
                                            'gone', case when not e.held_gone then null
                                                         when e.held_hash is null then 'vanished' else 'left' end)
-                 from dirsync.sync_run r
-                 left join dirsync.planned_work w on w.run_id = r.id and w.operation = 'update-employee'
-                   and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid
-                 left join dirsync.plan_decision d on d.id = w.decision_id
-                 join dirsync.sync_run c on c.id = coalesce(d.part_run, r.id)
-                 where r.id = e.held_run) as held
+                 from (${HELD_DECISION}) o join dirsync.sync_run c on c.id = coalesce(o.part_run, o.run)) as held
          from dirsync.employee e where enterprise_code = $1 and userid = $2`,
       ),
       read<EmployeeStory['pending'][number]>(
@@ -186,7 +180,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
       ),
       latestOrdersOf(db, key, ORDERS),
       db.query<EmployeeStory['halts'][number]>(
-        `select scope, message, remedy from dirsync.halt where scope in ('*', $1)`,
+        `select scope, message, remedy from dirsync.halt h where ${isInForceFor('$1')}`,
         [key.enterpriseCode],
       ),
     ])
@@ -199,8 +193,10 @@ export interface EmployeeMemories {
   acknowledgedHash: string | null
   acknowledged: Partial<Record<EmployeeField, string>>
   overwritten: Partial<Record<EmployeeField, string>>
-  cases: (OpenCase & { id: number; category: string })[]
+  cases: (OpenCase & { id: number })[]
   blocks: FieldBlock[]
+  /** The row that no run sends: a person has rejected it, or has yet to decide about it. */
+  held: { run: number; hash: string | null; rejected: boolean } | null
 }
 
 /** What the next attempt will know about each employee, by `keyText`. Reading it starts nothing. */
@@ -211,15 +207,10 @@ export async function employeeMemories(
   const { rows } = await db.query<EmployeeMemories & EmployeeKey>(
     `select k."enterpriseCode", k.userid, e.acknowledged_hash as "acknowledgedHash",
             coalesce(e.acknowledged, '{}') as acknowledged, coalesce(e.overwritten, '{}') as overwritten,
-            coalesce((
-              select jsonb_agg(jsonb_build_object(
-                'id', d.id, 'category', d.category, 'field', d.field, 'sourceHash', d.source_hash,
-                'state', d.state, 'occurrences', d.occurrences))
-              from dirsync.dead_letter d
-              where d.enterprise_code = k."enterpriseCode" and d.entity_key = k.userid
-                and d.operation = 'update-employee' and d.entity = 'employee'
-                and d.state <> 'resolved'), '[]') as cases,
-            ${blocksOf('k."enterpriseCode"', 'k.userid')} as blocks
+            ${openCasesOf(`'update-employee'`, 'k."enterpriseCode"', 'k.userid')} as cases,
+            ${blocksOf('k."enterpriseCode"', 'k.userid')} as blocks,
+            (select jsonb_build_object('run', o.run, 'hash', e.held_hash, 'rejected', e.rejected)
+             from (${HELD_DECISION}) o where e.rejected or o.decided_at is null) as held
      from jsonb_to_recordset($1) as k ("enterpriseCode" text, userid text)
      left join dirsync.employee e on e.enterprise_code = k."enterpriseCode" and e.userid = k.userid`,
     [JSON.stringify(keys)],

@@ -1,6 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
-import { openStates } from '../../sync/cases.ts'
-import { isUnderWay } from '../../sync/run.ts'
+import { openStates } from '../../sync/cases/cases.ts'
+import { isUnderWay } from '../../sync/runs/run.ts'
 import { failureTexts, inLanguage, runMessage } from '../../texts/failures.ts'
 import type { MessageKey, Said } from '../../texts/message.ts'
 import type { TextKey } from '../../texts/texts.ts'
@@ -27,7 +27,8 @@ export function employeeShown(ask: Ask, employee: EmployeeResult): Shown {
   const path = employeePath(key)
   // Live updates show dirsync's own data; HR is read once per page, not at each update, unless it has news.
   const url = `${path}?hr=no${employee.run ? `&run=${employee.run.id}` : ''}`
-  const urlOf = (part: string) => (part === 'now' && isNews(employee) ? url.replace('hr=no', 'hr=yes') : url)
+  const urlOf = (part: string) =>
+    part === 'now' && newsOfHr(employee) !== null ? url.replace('hr=no', 'hr=yes') : url
   // An explanation describes one moment, so nothing on its page is updated.
   const follow = (part: string, topics: string[], blocks: Block[]): Block[] =>
     employee.platform === 'not_asked' ? [{ part, topics, url: urlOf(part), blocks }] : blocks
@@ -123,18 +124,23 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
           notice: 'bad',
           title: { foreign: t('employees.now.halted', { message: inLanguage(language, halt.message) }) },
           // The end of the halt alone does not send what a cancelled run has left.
-          what: employee.pending.length === 0 ? t('employees.now.waiting.plan') : null,
+          what: updateOf(employee) ? null : t('employees.now.waiting.plan'),
           todo: inLanguage(language, halt.remedy),
           next: { to: '/halts', text: t('common.details') },
         },
       ]
-    case 'waiting':
+    case 'waiting': {
+      const news = newsOf(ask, employee)
+      if (news !== null) return [news, ...ofCase]
       return [
         chip,
         { notice: 'info', title: t('employees.now.waiting'), todo: waitsFor(ask, employee) },
         ...ofCase,
       ]
+    }
     case 'awaiting_activation': {
+      const news = newsOf(ask, employee)
+      if (news !== null) return [news]
       const at = first?.next_retry_at
       return [
         chip,
@@ -160,10 +166,13 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
         ? [notice(ask, 'info', 'accepted')]
         : [chip, notice(ask, 'warn', status)]
     case 'left':
-    case 'vanished':
-      if (record?.held)
-        return [chip, record.held.rejected ? rejectedNotice(ask, employee) : heldNotice(ask, employee)]
-      return [chip, ...(first ? ofCase : [notice(ask, 'info', status)])]
+    case 'vanished': {
+      if (record?.held && !record.held.rejected) return [chip, heldNotice(ask, employee)]
+      const news = newsOf(ask, employee)
+      if (news && newsOfHr(employee) === 'back') return [news]
+      if (record?.held) return [chip, rejectedNotice(ask, employee)]
+      return [chip, ...(first ? ofCase : [news ?? notice(ask, 'info', status)])]
+    }
     case 'unknown':
       return employee.hr === 'absent'
         ? [notice(ask, 'warn', 'nowhere')]
@@ -171,21 +180,35 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
   }
 }
 
-/** HR has another row by now than the one that makes dirsync call the employee in sync. */
-function isNews({ status, row_confirmed }: EmployeeResult): boolean {
-  return status === 'in_sync' && row_confirmed === false
+/** What HR says just now, where it contradicts the status that dirsync has stored. */
+function newsOfHr({
+  status,
+  hr,
+  row_confirmed,
+}: EmployeeResult): 'left' | 'vanished' | 'back' | 'changed' | null {
+  const isGone = status === 'left' || status === 'vanished'
+  if (!isGone && !['in_sync', 'waiting', 'awaiting_activation'].includes(status)) return null
+  if (hr === 'left') return status === 'left' ? null : 'left'
+  if (hr === 'absent') return status === 'vanished' ? null : 'vanished'
+  if (hr === 'present' && isGone) return 'back'
+  // Which of its rows hold, or that one breaks rules, does not tell whether the employee has left.
+  if ((hr === 'duplicate' || hr === 'invalid') && status === 'vanished') return 'back'
+  return status === 'in_sync' && row_confirmed === false ? 'changed' : null
 }
 
-/** What HR and the platform say just now, where an employee is no longer in sync as dirsync has stored it. */
+/** What HR and the platform say just now, where it contradicts the status that dirsync has stored. */
 function newsOf(ask: Ask, employee: EmployeeResult): Block | null {
   const { t } = ask
-  const { hr, platform, fields } = employee
-  if (hr === 'left') return notice(ask, 'info', 'left')
-  if (hr === 'absent') return notice(ask, 'info', 'vanished')
-  if (platform === 'absent') return notice(ask, 'info', 'awaiting_activation')
-  if (hr === 'present' && fields.some(({ status }) => status === 'to_send'))
+  const { status, hr, platform, fields } = employee
+  const news = newsOfHr(employee)
+  if (news === 'left' || news === 'vanished') return notice(ask, 'info', news)
+  if (news === 'back') return { text: { tone: 'busy', text: t('employees.now.back') } }
+  if (status === 'awaiting_activation')
+    return platform === 'in_service' ? { text: { tone: 'busy', text: t('employees.now.activated') } } : null
+  if (status === 'in_sync' && platform === 'absent') return notice(ask, 'info', 'awaiting_activation')
+  if (status === 'in_sync' && hr === 'present' && fields.some(({ status }) => status === 'to_send'))
     return { text: { tone: 'busy', text: t('employees.now.differs') } }
-  return isNews(employee) ? { text: { tone: 'busy', text: t('employees.now.changed') } } : null
+  return news === 'changed' ? { text: { tone: 'busy', text: t('employees.now.changed') } } : null
 }
 
 type Noticed =
@@ -242,10 +265,14 @@ function planLink(t: Ask['t'], run: number): Words {
   return { to: `/runs/${run}/plan`, text: t('common.details') }
 }
 
-function waitsFor(ask: Ask, { pending }: EmployeeResult): Words {
+/** The work on their row; their open ids may wait for something else. */
+function updateOf({ pending }: EmployeeResult) {
+  return pending.find(({ operation }) => operation === 'update-employee')
+}
+
+function waitsFor(ask: Ask, employee: EmployeeResult): Words {
   const { t } = ask
-  // Their open ids may wait for something else.
-  const work = pending.find(({ operation }) => operation === 'update-employee') ?? pending[0]
+  const work = updateOf(employee)
   if (!work) return t('employees.now.waiting.plan')
   if (work.replan_at) return t('employees.now.waiting.replan')
   if (work.not_before && work.not_before > ask.now)

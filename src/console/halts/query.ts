@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { ALIVE, IS_OUTDATED, missingAmong } from '../../sync/process.ts'
+import { readHalts } from '../../sync/outbox/halts.ts'
+import { ALIVE, IS_OUTDATED, missingAmong } from '../../sync/processes/process.ts'
 import { SaidText } from '../../texts/failures.ts'
 
 /** Why work is halted, for everything or for one enterprise. */
@@ -27,17 +28,6 @@ export function pauseVersion(
   return createHash('sha256').update(seen).digest('hex').slice(0, 12)
 }
 
-/** Everything's halt first, then those of enterprises. */
-export async function listHalts(db: Pool): Promise<HaltReport[]> {
-  const { rows } = await db.query<HaltReport>(
-    `select scope, category, platform_code, message, remedy, since, raised_by, probes,
-            nullif(next_probe_at, 'infinity') as next_probe_at,
-            not exists (select from dirsync.halt where category = 'paused') as may_probe
-     from dirsync.halt order by scope <> '*', scope`,
-  )
-  return rows
-}
-
 /** A process of this deployment. */
 export const Process = z.object({
   id: z.string(),
@@ -47,7 +37,7 @@ export const Process = z.object({
   version: z.string(),
   started_at: z.date(),
   heartbeat_at: z.date().describe('Its last sign of life'),
-  alive: z.boolean().describe('false: it died without a word within the last day'),
+  alive: z.boolean().describe('false: it died without a word within the last day; the latest 20 are listed'),
   is_outdated: z
     .boolean()
     .describe(
@@ -70,7 +60,9 @@ export async function listProcesses(db: Pool): Promise<Process[]> {
     `select id, host, pid, roles, version, started_at, heartbeat_at, ${ALIVE} as alive,
             coalesce(${IS_OUTDATED}, false) as is_outdated, pacer
      from dirsync.process
-     where heartbeat_at > now() - interval '1 day'
+     where ${ALIVE} or id in (
+       select id from dirsync.process where heartbeat_at > now() - interval '1 day' and not (${ALIVE})
+       order by heartbeat_at desc limit 20)
      order by alive desc, started_at, id`,
   )
   return rows
@@ -88,7 +80,7 @@ export const HaltsResult = z.object({
 export type HaltsResult = z.infer<typeof HaltsResult>
 
 export async function readHaltsResult(db: Pool): Promise<HaltsResult> {
-  const [halts, processes] = await Promise.all([listHalts(db), listProcesses(db)])
+  const [halts, processes] = await Promise.all([readHalts(db), listProcesses(db)])
   return haltsResultOf(halts, processes)
 }
 

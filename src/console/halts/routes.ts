@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ALIVE } from '../../sync/process.ts'
+import { ALIVE } from '../../sync/processes/process.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'

@@ -1,6 +1,7 @@
+import { processName } from '../../sync/processes/process.ts'
 import { actorText } from '../../texts/actor.ts'
-import { failureTexts, haltedText } from '../../texts/failures.ts'
-import { type Language, textOr } from '../../texts/texts.ts'
+import { failureTexts, haltedText, rolesText } from '../../texts/failures.ts'
+import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, type NoticeBlock, type Shown, tableOf, type Words } from '../shown.ts'
 import { actionForm, figure } from '../ui/parts.ts'
@@ -97,7 +98,7 @@ export function scopeInPath(scope: string): string {
 export function processBlocks(ask: Ask, { processes, versions }: HaltsResult): Block[] {
   const { t } = ask
   const outdated = processes.filter(({ alive, is_outdated }) => alive && is_outdated)
-  const named = outdated.map(({ host, pid }) => `${pid} (${host})`).join(', ')
+  const named = outdated.map(processName).join(', ')
   return [
     ...(outdated.length > 0
       ? [
@@ -161,11 +162,5 @@ function processTable(ask: Ask, processes: readonly Process[], versionsDiffer: b
       },
     ],
     { caption: t('halts.processes'), empty: t('halts.no_processes'), todo: t('halts.no_processes.remedy') },
-  )
-}
-
-function rolesText(language: Language, roles: readonly string[]): string {
-  return new Intl.ListFormat(language, { style: 'narrow', type: 'conjunction' }).format(
-    roles.map(role => textOr(language, `process_role.${role}`, role)),
   )
 }

@@ -1,7 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { qualified } from '../../directory/employee.ts'
 import type { Place } from '../../hr/errors.ts'
-import { DIFFERENCES } from '../../sync/dry-run-tables.ts'
+import { DIFFERENCES } from '../../sync/plan/dry-run-tables.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import type { Said } from '../../texts/message.ts'

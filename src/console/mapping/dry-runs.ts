@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import type { DryRunSummary } from '../../sync/dry-run-reading.ts'
-import { DIFFERENCES, type DifferenceKind } from '../../sync/dry-run-tables.ts'
+import type { DryRunSummary } from '../../sync/plan/dry-run-reading.ts'
+import { DIFFERENCES, type DifferenceKind } from '../../sync/plan/dry-run-tables.ts'
 import { SaidText } from '../../texts/failures.ts'
 
 /** A dry run of another SELECT, as a list shows it. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MappingError } from '../../hr/source.ts'
-import { requestDryRun } from '../../sync/dry-run.ts'
+import { requestDryRun } from '../../sync/plan/dry-run.ts'
 import { saidBy } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { resolveKey } from '../employees/key.ts'

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import { type Pool, placeholders } from '../../lib/database.ts'
 import { likeBeginning } from '../../lib/text.ts'
-import { enterpriseCodes } from '../../sync/employee.ts'
+import { enterpriseCodes } from '../../sync/outbox/employee.ts'
 
 /** The mirrors of the platform as tables, page by page. Amounts are decimal texts. */
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
+import { MIRRORS, type Mirror } from '../../sync/runs/mirror-kind.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'

@@ -1,7 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { shortened } from '../../lib/text.ts'
 import { PAYMENT_ORDER_STATUS, type States } from '../../platform/states.ts'
-import { MIRRORS, type Mirror } from '../../sync/mirror-kind.ts'
+import { MIRRORS, type Mirror } from '../../sync/runs/mirror-kind.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { type TextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -39,7 +39,7 @@ export function mirrorsBody(ask: Ask, statuses: MirrorStatus[]): SafeHtml {
   ${live(
     ask,
     'statuses',
-    ['runs'],
+    ['runs', 'schedules'],
     html`${statuses.some(({ on }) => on) ? '' : alert('info', t('mirrors.all_off'), t('mirrors.off.remedy'))}
     ${table(
       statuses,
@@ -130,7 +130,7 @@ function mirrorHead(ask: Ask, mirror: Mirror, status: MirrorStatus | null, isEmp
   ${live(
     ask,
     'status',
-    ['runs'],
+    ['runs', 'schedules'],
     html`${on ? '' : alert('info', t('mirrors.is_off', { mirror: t(`mirrors.${mirror}`) }), t('mirrors.off.remedy'))}
     ${
       last && last.message !== null && (last.state !== 'done' || !isEmpty)

@@ -28,6 +28,10 @@ const Row = z.object({
   requested_by: z.string(),
   sent_at: z.date(),
   settled_at: z.date().nullable().describe('When its outcome became known'),
+  contradicted_at: z
+    .date()
+    .nullable()
+    .describe('When the platform said that it was carried out, although it was called rejected'),
   platform_code: z.int().nullable(),
   trace_id: z.string().nullable(),
   message: SaidText.nullable().describe('What is known about the outcome'),
@@ -42,7 +46,7 @@ const RefundRow = Row.extend({
   refunded_before: z
     .string()
     .nullable()
-    .describe('What the order record showed before; null: it did not say'),
+    .describe('What the order record showed before; null: what was refunded is not known for certain'),
   notified_at: z.date().nullable(),
   trade_no: z.string().nullable(),
   settle_attempts: z.int().describe('How often the order record was asked about it'),

@@ -4,7 +4,7 @@ import { type Entry, IS_OPEN, isOpen, type Journal, JournalError } from '../../m
 import { refundJournal } from '../../money/refund.ts'
 import { settleNow } from '../../money/settle.ts'
 import { topUpJournal } from '../../money/top-up.ts'
-import { isPaused } from '../../sync/halts.ts'
+import { isPaused } from '../../sync/outbox/halts.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { worded } from '../../texts/message.ts'

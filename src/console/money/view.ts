@@ -35,6 +35,7 @@ function stateOf({ t }: Ask, entry: Line): Words {
   const text: Words = [
     term('money_state', entry.state),
     isForPerson ? { soft: [' · ', t('money.for_person')] } : null,
+    entry.contradicted_at ? { soft: [' · ', t('money.after_all')] } : null,
   ]
   return { tone: TONES[entry.state], text }
 }
@@ -256,11 +257,12 @@ function topUpFacts(ask: Ask, entry: TopUpDetails): Facts {
   ]
 }
 
-function sentFacts(ask: Ask, { enterprise_code, sent_at, requested_by }: Details): Facts {
+function sentFacts(ask: Ask, { enterprise_code, sent_at, requested_by, contradicted_at }: Details): Facts {
   const { t } = ask
   return [
     [t('money.enterprise'), enterprise_code && { code: enterprise_code }],
     [t('money.sent'), [{ at: sent_at }, ' ', { soft: actorText(ask, requested_by) }]],
+    [t('money.called_refused'), contradicted_at && { at: contradicted_at }],
   ]
 }
 

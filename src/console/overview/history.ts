@@ -1,4 +1,7 @@
 import { onlyRow, type Pool } from '../../lib/database.ts'
+import { HOURS_KEPT } from '../../sync/health/figures.ts'
+
+const DAY_MS = 86_400_000
 
 /** Data of a chart, as columns of the same length as `x`. */
 export interface History {
@@ -26,7 +29,7 @@ const STEPS = [300, 3600, 10_800] as const
 const MOST_POINTS = 300
 const MOST_RUNS = 100
 /** What is stored, plus a day. */
-const LONGEST_SPAN_MS = 36 * 86_400_000
+const LONGEST_SPAN_MS = (HOURS_KEPT + 1) * DAY_MS
 
 interface Span {
   from: Date
@@ -108,13 +111,22 @@ const HOURS = `
   where minute >= greatest(to_timestamp($1::float8), (select max(hour) from dirsync.call_hour where hour <= now()))
     and minute < to_timestamp($1::float8 + $2::float8 * $3::int)`
 
-/** Per minute on average, in the points that have calls. */
+/**
+ * Per minute on average, in the points that have calls. Of the step that is under way only the part that has passed counts, but
+ * no less than a minute, since calls are counted by the minute.
+ */
 const callsFrom = (source: string) => `
-  with counted as (
+  with summed as (
     select operation, floor((extract(epoch from at)::float8 - $1::float8) / $2::float8)::int as point,
-           sum(calls) * 60 / $2::float8 as per_minute, sum(rate_limited) * 60 / $2::float8 as refused
+           sum(calls) as calls, sum(rate_limited) as rate_limited
     from (${source}) source
     group by 1, 2
+  ), counted as (
+    select operation, point, calls / minutes as per_minute, rate_limited / minutes as refused
+    from summed
+    cross join lateral (select extract(epoch from now())::float8 - $1::float8 - $2::float8 * point as passed) s
+    cross join lateral (select case when passed between 0 and $2::float8 then greatest(passed, 60)
+                                    else $2::float8 end / 60 as minutes) m
   )
   select operation, array_agg(point) as points, array_agg(per_minute) as per_minute, array_agg(refused) as refused
   from counted group by operation order by sum(per_minute) desc, operation`

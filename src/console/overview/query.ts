@@ -4,12 +4,13 @@ import type { RuleName } from '../../alerts/rule.ts'
 import type { Pool } from '../../lib/database.ts'
 import { openRefunds } from '../../money/refund.ts'
 import { openTopUps } from '../../money/top-up.ts'
-import { FOR_A_PERSON } from '../../sync/cases.ts'
-import { type Pace, readPace } from '../../sync/figures.ts'
-import { countRoles } from '../../sync/process.ts'
-import { countDoubted } from '../../sync/restored.ts'
-import { HELD_RUNS } from '../../sync/run.ts'
-import { ignoredFields } from '../../sync/withheld.ts'
+import { FOR_A_PERSON } from '../../sync/cases/cases.ts'
+import { ignoredFields } from '../../sync/cases/withheld.ts'
+import { HOURS_KEPT, MINUTES_KEPT } from '../../sync/health/figures.ts'
+import { type Pace, readPace } from '../../sync/processes/pace.ts'
+import { countRoles } from '../../sync/processes/process.ts'
+import { countDoubted } from '../../sync/runs/restored.ts'
+import { HELD_RUNS } from '../../sync/runs/run.ts'
 import type { Language } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { readUnknownPeople, UnknownPeople } from '../employees/unknown.ts'
@@ -100,14 +101,30 @@ export const HistoryResult = z.object({
 })
 export type HistoryResult = z.infer<typeof HistoryResult>
 
+const DAY_MS = 86_400_000
+
 export function readSpan(db: Pool, ask: Ask, input: z.output<typeof HistorySpan>): Promise<HistoryResult> {
   return readHistory(db, spanOf(ask, input))
 }
 
-/** The time that the history shows. */
-export function spanOf(ask: Ask, input: z.output<typeof HistorySpan>): { from: Date; to: Date } {
-  const { from, to = ask.now } = rangeOf(ask, input)
-  return { from: from ?? new Date(to.getTime() - SPANS[input.span] * 1000), to }
+/** The time that the history shows, in hours where no minutes of calls are kept. */
+export function spanOf(
+  ask: Ask,
+  { span, ...range }: z.output<typeof HistorySpan>,
+): { from: Date; to: Date; step: number } {
+  const { from: given, to = ask.now } = rangeOf(ask, range)
+  const from = given ?? new Date(to.getTime() - SPANS[span] * 1000)
+  return { from, to, step: daysAgo(ask, from) > MINUTES_KEPT ? 3600 : 0 }
+}
+
+/** Says that nothing is kept of the time of a history; null: something is. */
+export function notKept(ask: Ask, { x, step }: Pick<HistoryResult, 'x' | 'step'>): string | null {
+  const end = new Date(((x.at(-1) ?? 0) + step) * 1000)
+  return daysAgo(ask, end) > HOURS_KEPT ? ask.t('overview.not_kept', { days: HOURS_KEPT }) : null
+}
+
+function daysAgo({ now }: Ask, moment: Date): number {
+  return (now.getTime() - moment.getTime()) / DAY_MS
 }
 
 /** The state of the whole deployment: the figures, and what they are made of. */

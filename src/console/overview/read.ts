@@ -2,12 +2,12 @@ import { SUSPECTS } from '../../alerts/facts.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { openRefunds } from '../../money/refund.ts'
 import { openTopUps } from '../../money/top-up.ts'
-import { type CaseState, UNRESOLVED } from '../../sync/cases.ts'
-import { EMPLOYEE_STATUSES_IN_SCOPE, employeeStatus } from '../../sync/figures.ts'
-import { HAS_TRIED, latestRun, RUNS_OF_EVERYBODY, runsOfKind } from '../../sync/health.ts'
-import { HELD_RUNS, ofKind, PRESENT_KINDS, RUN_SOURCES } from '../../sync/run.ts'
+import { type CaseState, UNRESOLVED } from '../../sync/cases/cases.ts'
+import { EMPLOYEE_STATUSES_IN_SCOPE, employeeStatus } from '../../sync/health/figures.ts'
+import { HAS_TRIED, latestRun, RUNS_OF_EVERYBODY, RUNS_OF_KIND } from '../../sync/health/health.ts'
+import { type Halt, readHalts } from '../../sync/outbox/halts.ts'
+import { HELD_RUNS, ofKind, PRESENT_KINDS, RUN_SOURCES } from '../../sync/runs/run.ts'
 import { countStatuses } from '../employees/list.ts'
-import { type HaltReport, listHalts } from '../halts/query.ts'
 import { type ListedRun, listRunsPage } from '../runs/list.ts'
 
 type StatusInScope = (typeof EMPLOYEE_STATUSES_IN_SCOPE)[number]
@@ -19,7 +19,7 @@ type EmployeeStatuses = Record<'in_scope' | StatusInScope, number>
 export interface Overview {
   employees: EmployeeStatuses
   outbox: { operation: string; waiting: number; enqueued: number; postponed: number; since: Date }[]
-  halts: HaltReport[]
+  halts: Halt[]
   /**
    * The latest run of each kind, and of each HR source with runs of its own; and all runs that wait for a decision.
    */
@@ -54,7 +54,7 @@ export async function readOverview(db: Pool): Promise<Overview> {
        from entities e left join later l using (operation)
        group by e.operation, l.count order by e.operation`,
     ),
-    listHalts(db),
+    readHalts(db),
     db.query<{ id: number; list: RunList }>(
       // Each by an index: with OR all runs would be read.
       `select id, 'runs' as list from ${HELD_RUNS} held
@@ -71,7 +71,7 @@ export async function readOverview(db: Pool): Promise<Overview> {
          select latest.id, 'failed_runs'
          from (${PRESENT_KINDS}) k
          cross join lateral ${RUN_SOURCES} s
-         cross join lateral ${latestRun(runsOfKind('k.kind'), HAS_TRIED)} latest
+         cross join lateral ${latestRun(RUNS_OF_KIND, HAS_TRIED)} latest
          where latest.state = 'failed'
          union
          -- That rows which HR's trigger named could be read says nothing about all of them.

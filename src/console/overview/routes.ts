@@ -1,8 +1,9 @@
 import { html } from '@remix-run/html-template'
 import { z } from 'zod'
+import { readHalts } from '../../sync/outbox/halts.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, read, reason } from '../endpoint.ts'
-import { listHalts, pauseVersion } from '../halts/query.ts'
+import { pauseVersion } from '../halts/query.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
@@ -102,7 +103,7 @@ function overview(services: Services): Endpoint[] {
       }),
       result: z.object({ resumed: z.boolean().describe('false: they were not paused') }),
       async run(ask, { input: { version } }) {
-        const pause = (await listHalts(services.pool)).find(({ category }) => category === 'paused')
+        const pause = (await readHalts(services.pool)).find(({ category }) => category === 'paused')
         if (pause && version !== undefined && pauseVersion(pause) !== version)
           throw new Problem('changed', ask.t('overview.paused_again'))
         return { resumed: await ask.commands.resume() }

@@ -4,9 +4,9 @@ import type { Config, Environment } from '../../config.ts'
 import { type Examination, latestExamination } from '../../doctor/examination.ts'
 import { describeSettings, exampleLine } from '../../doctor/settings.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
-import { HAS_MAPPING } from '../../sync/claim.ts'
-import type { Asker } from '../../sync/commands.ts'
-import { isUnderWay } from '../../sync/run.ts'
+import { HAS_MAPPING } from '../../sync/outbox/claim.ts'
+import type { Asker } from '../../sync/runs/commands.ts'
+import { EMPLOYEE_KINDS_SQL, isUnderWay } from '../../sync/runs/run.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, type Said, says } from '../../texts/message.ts'
 import { inNameOf, note } from '../auth/audit.ts'
@@ -146,14 +146,14 @@ function examined(
 
 function mapped(facts: SetupFacts): Partial<SetupStep> {
   const { run, examination, lines, planned_at } = facts
-  if (!isOfMapping(run) || (examination !== null && examination.at > run.at))
+  if (!run || !isOfMapping(run) || (examination !== null && examination.at > run.at))
     return examined(facts, ['mapping'], planned_at)
   return { state: 'failed', reason: run.message, run: run.id, lines: [...lines.mapping] }
 }
 
 /** Whether a run failed because the mapping is wrong. */
-function isOfMapping(run: SetupFacts['run']): run is NonNullable<SetupFacts['run']> {
-  return run?.state === 'failed' && says(run.message, 'said.in_mapping')
+function isOfMapping(run: NonNullable<SetupFacts['run']>): boolean {
+  return run.state === 'failed' && says(run.message, 'said.in_mapping')
 }
 
 /** The lines for what halts work, by category; those of others are not for settings.env. */
@@ -207,21 +207,19 @@ function colleague({ users, has_provider, lines }: SetupFacts): Partial<SetupSte
 
 const FAILED = ['failed', 'source_suspect']
 
-/** What the mapping is to blame for is told at its step. */
-function hasFailed(run: NonNullable<SetupFacts['run']>): boolean {
-  return FAILED.includes(run.state) && !isOfMapping(run)
-}
-
 function planned({ planned_at, run }: SetupFacts): Partial<SetupStep> {
-  if (planned_at !== null) return { state: 'done' }
-  if (run && hasFailed(run)) return { state: 'failed', reason: run.message, run: run.id }
-  return run && isUnderWay(run.state) ? { missing: 'under_way', run: run.id } : { missing: 'run' }
+  return planned_at === null ? byRun(run) : { state: 'done' }
 }
 
 function synced({ has_synced, run }: SetupFacts): Partial<SetupStep> {
   if (has_synced) return { state: 'done' }
-  if (run?.state === 'held') return { missing: 'approval', run: run.id }
-  if (run && hasFailed(run)) return { state: 'failed', reason: run.message, run: run.id }
+  return run?.state === 'held' ? { missing: 'approval', run: run.id } : byRun(run)
+}
+
+function byRun(run: SetupFacts['run']): Partial<SetupStep> {
+  // What the mapping is to blame for is told at its step.
+  if (run && FAILED.includes(run.state) && !isOfMapping(run))
+    return { state: 'failed', reason: run.message, run: run.id }
   return run && isUnderWay(run.state) ? { missing: 'under_way', run: run.id } : { missing: 'run' }
 }
 
@@ -295,7 +293,7 @@ async function readFacts({
     latestExamination(pool),
     pool.query<NonNullable<SetupFacts['run']>>(
       `select id, state, message, coalesce(finished_at, requested_at) as at from dirsync.sync_run
-       where kind in ('full', 'changes') order by id desc limit 1`,
+       where kind in ${EMPLOYEE_KINDS_SQL} order by id desc limit 1`,
     ),
     pool.query<Omit<SetupFacts, 'examination' | 'has_provider' | 'run' | 'lines'>>({
       name: 'console setup',
@@ -304,14 +302,14 @@ async function readFacts({
                          where ${HAS_MAPPING}
                          order by id desc limit 1),
                         (select max(planned_at) from dirsync.sync_run
-                         where kind in ('full', 'changes') and state in ('held', 'rejected'))) as planned_at,
+                         where kind in ${EMPLOYEE_KINDS_SQL} and state in ('held', 'rejected'))) as planned_at,
                (select message from dirsync.halt
                 where category = 'hr_unavailable' order by scope limit 1) as hr_away,
                (select coalesce(jsonb_agg(jsonb_build_object('scope', scope, 'category', category, 'message', message)
                                           order by scope <> '*', scope), '[]')
                 from dirsync.halt where category not in ('hr_unavailable', 'paused')) as platform_halts,
                exists (select from dirsync.sync_run
-                       where kind in ('full', 'changes') and state = 'done') as has_synced,
+                       where kind in ${EMPLOYEE_KINDS_SQL} and state = 'done') as has_synced,
                (select max(created_at) from dirsync.platform_token where app_id = $1) as token_at,
                (select jsonb_build_object(
                   'able', count(*) filter (where source <> 'key' or last_sign_in_at is not null),

@@ -31,6 +31,7 @@ import { casesForAPerson } from '../ui/paths.ts'
 import {
   type HistoryResult,
   type HistorySpan,
+  notKept,
   type OverviewResult,
   spanOf,
   type Todo,
@@ -38,7 +39,7 @@ import {
 } from './query.ts'
 
 /** Answers within five seconds: is everyone in sync, and if not, what must I do? */
-export function overviewShown(ask: Ask, overview: OverviewResult, setup: readonly Block[] = []): Shown {
+export function overviewShown(ask: Ask, overview: OverviewResult, setup: readonly Block[]): Shown {
   const { t } = ask
   const isPaused = overview.halts.some(({ category }) => category === 'paused')
   const pause = () =>
@@ -148,9 +149,10 @@ export function overviewTiles(ask: Ask, overview: OverviewResult): Block {
 export function overviewCurves(
   ask: Ask,
   input: z.output<typeof HistorySpan>,
-  { step, x, in_sync, open_cases, pending, calls }: HistoryResult,
+  history: HistoryResult,
 ): SafeHtml {
   const { t } = ask
+  const { step, x, in_sync, open_cases, pending, calls } = history
   // The columns are recorded together, every five minutes.
   const latest = in_sync.findLastIndex(value => value !== null)
   const share = in_sync[latest] ?? null
@@ -159,7 +161,7 @@ export function overviewCurves(
   const at = timeText(ask, new Date((x[latest] ?? 0) * 1000))
   const perMinute = x.map((_, i) => calls.reduce((sum, { per_minute }) => sum + (per_minute[i] ?? 0), 0))
   const refused = x.map((_, i) => calls.reduce((sum, line) => sum + (line.refused_per_minute[i] ?? 0), 0))
-  const none = t('overview.no_history')
+  const none = notKept(ask, history) ?? t('overview.no_history')
   const span = input.from === undefined && input.to === undefined ? input.span : null
   return section(
     t('overview.history'),
@@ -206,7 +208,7 @@ export function overviewCurves(
             { name: t('overview.refused'), values: refused },
           ],
           unit: 'per_second',
-          summary: mostAMinute(ask, perMinute, step),
+          summary: mostAMinute(ask, history, perMinute),
         },
       ],
     )}`,

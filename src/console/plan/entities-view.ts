@@ -2,8 +2,8 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { EMPLOYEE_FIELDS, qualified } from '../../directory/employee.ts'
 import { isMasked } from '../../directory/masking.ts'
 import { capitalised } from '../../lib/text.ts'
-import { keyListText } from '../../sync/case-filter.ts'
-import { PLAN_DECISIONS, PLAN_REASONS, type PlanFilter, PlanPart } from '../../sync/stored-plan.ts'
+import { keyListText } from '../../sync/cases/case-filter.ts'
+import { PLAN_DECISIONS, PLAN_REASONS, type PlanFilter, PlanPart } from '../../sync/plan/stored-plan.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -137,6 +137,9 @@ export function definedIn(
   )
 }
 
+/** Enter in a field sends a form by its first button, even a hidden one, unless that is disabled. */
+const ENTER_DECIDES_NOTHING = html`<button disabled hidden></button>`
+
 /** Approves or rejects ticked rows, or all that match the filter. A rejection needs a reason. */
 function partForm({ t }: Ask, { run, figures, matching }: PlanResult, filter: PlanFilter): SafeHtml {
   const part = definedIn(PlanPart.parse(filter))
@@ -150,6 +153,7 @@ function partForm({ t }: Ask, { run, figures, matching }: PlanResult, filter: Pl
   const all = html` name="filter" value="${JSON.stringify(part)}"`
   const count = { count: matching ?? 0 }
   return html`<form class="act" method="post" action="/runs/${run}/reject-part" id="${FORM}" aria-label="${t('plan.decide_part')}">
+    ${ENTER_DECIDES_NOTHING}
     ${fieldInput({ name: 'reason', label: t('common.reason'), maxlength: 500, required: true, hint: t('plan.part_reason') })}
     ${buttons(t('plan.approve_ticked'), t('plan.reject_ticked'))}${
       !isFiltered

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { Pool } from '../../lib/database.ts'
+import { MOST_COUNTED, type Pool } from '../../lib/database.ts'
+import { byCount } from '../../texts/figures.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, joined, type Terms, term, type Words } from '../shown.ts'
 
@@ -14,9 +15,6 @@ export const HeldBack = z.object({
 })
 export type HeldBack = z.infer<typeof HeldBack>
 
-/** How many employees are counted of what a rejection holds back. */
-const HELD_BACK = 10_000
-
 /** What was rejected of a run's plan and still differs, as the latest plans saw HR; null: nothing does. */
 export async function heldBack(db: Pool, run: number): Promise<HeldBack | null> {
   const { rows } = await db.query<HeldBack>(
@@ -25,7 +23,7 @@ export async function heldBack(db: Pool, run: number): Promise<HeldBack | null> 
         join dirsync.planned_work w on w.run_id = $1 and w.decision_id = d.id
         join dirsync.employee e on w.operation = 'update-employee' and e.enterprise_code = w.enterprise_code
           and e.userid = w.entity_key and e.held_run = $1 and e.rejected
-        where d.run_id = $1 and not d.approved limit ${HELD_BACK} + 1)
+        where d.run_id = $1 and not d.approved limit ${MOST_COUNTED} + 1)
        union all
        (select w.reason, w.fields from dirsync.employee e
         left join dirsync.planned_work w on w.run_id = $1 and w.operation = 'update-employee'
@@ -33,7 +31,7 @@ export async function heldBack(db: Pool, run: number): Promise<HeldBack | null> 
         where e.held_run = $1 and e.rejected
           -- As a whole: it was not decided in parts.
           and (select r.state = 'rejected' and r.undecided is null from dirsync.sync_run r where r.id = $1)
-        limit ${HELD_BACK} + 1)
+        limit ${MOST_COUNTED} + 1)
      ), departments as (
        select count(*)::int as n from dirsync.department where rejected_run = $1 and deleted_at is null
      ), reasons as (
@@ -42,7 +40,7 @@ export async function heldBack(db: Pool, run: number): Promise<HeldBack | null> 
      ), fields as (
        select field, count(*)::int as n from planned, unnest(fields) as f (field) group by 1
      )
-     select least(count(*), ${HELD_BACK})::int as employees, count(*) > ${HELD_BACK} as more,
+     select least(count(*), ${MOST_COUNTED})::int as employees, count(*) > ${MOST_COUNTED} as more,
             (select n from departments) as departments,
             coalesce((select jsonb_object_agg(reason, n) from reasons), '{}') as reasons,
             coalesce((select jsonb_object_agg(field, n) from fields), '{}') as fields,
@@ -62,9 +60,7 @@ export function heldBackShown(
   if (!held) return []
   const counts = (of: Terms, figures: Record<string, number>): Words =>
     joined(
-      Object.entries(figures)
-        .sort(([, a], [, b]) => b - a)
-        .map(([name, n]) => [term(of, name), ' ', n]),
+      byCount(figures).map(([name, n]) => [term(of, name), ' ', n]),
       t('common.list_comma'),
     )
   const { employees, departments, more, reasons, fields, since } = held

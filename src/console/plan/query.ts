@@ -2,10 +2,10 @@ import { z } from 'zod'
 import type { EmployeeField, EmployeeFields } from '../../directory/employee.ts'
 import type { EmployeeLookup } from '../../hr/sources.ts'
 import { everyPage } from '../../lib/cursor.ts'
-import type { Pool } from '../../lib/database.ts'
+import { MOST_COUNTED, type Pool } from '../../lib/database.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
-import { countOpen, PlanFilter, type PlannedEntity, PlanPart } from '../../sync/stored-plan.ts'
+import { countOpen, PlanFilter, type PlannedEntity, PlanPart } from '../../sync/plan/stored-plan.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, type Said } from '../../texts/message.ts'
 import { askPlatform, isEmployee, isUnasked, whyNotTold } from '../employees/compared.ts'
@@ -85,9 +85,6 @@ function namedIn({ kind, figures, open }: PlanOverview, entities: readonly Plann
 /** How many departments are shown in figures; filters find the others. */
 export const DEPARTMENTS_SHOWN = 12
 
-/** Up to so many rows of a filter are counted one by one. */
-const COUNTED = 10_000
-
 /** How many rows a decision by the filter would be about. */
 async function matchingOf(
   db: Pool,
@@ -97,8 +94,8 @@ async function matchingOf(
   const part = PlanPart.parse(filter)
   const names = Object.keys(part).filter(name => part[name as keyof PlanPart] !== undefined)
   if (state !== 'held' || decision !== 'open' || names.length === 0) return null
-  const counted = await countOpen(db, run, part, COUNTED + 1)
-  if (counted <= COUNTED) return counted
+  const counted = await countOpen(db, run, part, MOST_COUNTED + 1)
+  if (counted <= MOST_COUNTED) return counted
   // The figures of the plan have it.
   if (names.length > 1) return null
   if (part.reason) return (open?.reasons ?? reasons)[part.reason] ?? null

@@ -13,7 +13,7 @@ import {
   type PlannedEntity,
   plannedEntities,
   rowsOf,
-} from '../../sync/stored-plan.ts'
+} from '../../sync/plan/stored-plan.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { type Said, saidBy } from '../../texts/message.ts'
 import { HR_MS, hrLate } from '../employees/key.ts'
@@ -83,7 +83,9 @@ export const PlanDecision = z.object({
   approved: z.boolean(),
   filter: z.record(z.string(), z.unknown()).describe('The part; {}: all that was undecided'),
   planned: z.int().describe('How many rows were decided'),
-  returned: z.int().describe('How many of an approved part are undecided again, as its run was cancelled'),
+  returned: z
+    .int()
+    .describe('How many of what was approved are undecided again, as its run ended before it sent them'),
   reasons: z.record(z.string(), z.int()).describe('Of those that are not: rows by reason'),
   fields: z
     .record(z.string(), z.int())
@@ -102,8 +104,8 @@ export const PlanDecision = z.object({
 })
 export type PlanDecision = z.infer<typeof PlanDecision>
 
-/** What was decided about a run's plan, oldest first. */
-async function planDecisions(db: Pool, run: number): Promise<PlanDecision[]> {
+/** What was decided about a run's plan, oldest first. @param part the run of the only part wanted; absent: all */
+async function planDecisions(db: Pool, run: number, part: number | null = null): Promise<PlanDecision[]> {
   const { rows } = await db.query<PlanDecision>(
     `select d.approved, d.filter, d.planned, d.returned, d.reasons, d.fields, d.departments, d.moves,
             d.decided_by, d.decided_at,
@@ -112,8 +114,8 @@ async function planDecisions(db: Pool, run: number): Promise<PlanDecision[]> {
      from dirsync.plan_decision d
      left join dirsync.sync_run r on r.id = d.part_run
      join dirsync.sync_run sender on sender.id = coalesce(d.part_run, d.run_id)
-     where d.run_id = $1 order by d.id`,
-    [run],
+     where d.run_id = $1 and ($2::bigint is null or d.part_run = $2) order by d.id`,
+    [run, part],
   )
   return rows
 }
@@ -225,7 +227,7 @@ export async function planOverview(db: Pool, run: number): Promise<PlanOverview 
 
 /** The figures of an approved part, which stand with its decision. */
 async function partFigures(db: Pool, run: number, held: number): Promise<PlanOverview['figures']> {
-  const decision = (await planDecisions(db, held)).find(decision => decision.run === run)
+  const [decision] = await planDecisions(db, held, run)
   if (!decision) return null
   const { fields, departments, moves, planned, decided_at } = decision
   return {

@@ -1,7 +1,13 @@
 import type { SafeHtml } from '@remix-run/html-template'
 import { qualified } from '../../directory/employee.ts'
-import { DEPARTMENTS_KEPT, PlanFilter, READ_AFTER_DECISION_MS, READ_STATES } from '../../sync/stored-plan.ts'
+import {
+  DEPARTMENTS_KEPT,
+  PlanFilter,
+  READ_AFTER_DECISION_MS,
+  READ_STATES,
+} from '../../sync/plan/stored-plan.ts'
 import { inLanguage, runMessage } from '../../texts/failures.ts'
+import { byCount } from '../../texts/figures.ts'
 import type { Ask } from '../ask.ts'
 import { sumOf } from '../runs/list.ts'
 import { outcomesText, runStateWords, wasHeld, whoText } from '../runs/words.ts'
@@ -259,9 +265,7 @@ function why(ask: Ask, plan: PlanResult): Block {
 
 function byReason({ t }: Ask, { reasons, open, run }: PlanResult): Block {
   return tableOf(
-    Object.entries(open?.reasons ?? reasons)
-      .filter(([, n]) => n > 0)
-      .sort(([, a], [, b]) => b - a),
+    byCount(open?.reasons ?? reasons).filter(([, n]) => n > 0),
     [
       { title: t('plan.reason'), kind: 'main', of: ([reason]) => term('reason', reason) },
       { title: t('plan.count'), kind: 'number', of: ([, n]) => n },

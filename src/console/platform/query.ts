@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { TOKEN_CREATIONS_PER_HOUR } from '../../platform/token.ts'
 import { RECENT_CREATIONS } from '../../platform/token-store.ts'
-import { callsWithin, readPace } from '../../sync/figures.ts'
-import { HaltReport, listHalts } from '../halts/query.ts'
+import { readHalts } from '../../sync/outbox/halts.ts'
+import { callsWithin, readPace } from '../../sync/processes/pace.ts'
+import { HaltReport } from '../halts/query.ts'
 import { RANGE } from '../range.ts'
 
 /** Of the curves on the page. */
@@ -80,7 +81,7 @@ export async function readPlatformPage(db: Pool): Promise<PlatformResult> {
         `select gate, paused_until, pause_reason from dirsync.pacer
          where gate <> 'platform' and paused_until > now() order by paused_until desc`,
       ),
-      listHalts(db),
+      readHalts(db),
     ])
   const { paused_until, pause_reason } = pace
   return {

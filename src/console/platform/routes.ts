@@ -4,8 +4,8 @@ import { worded } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { action, type Endpoint, type Page, read, reason } from '../endpoint.ts'
 import { readHistory } from '../overview/history.ts'
+import { spanOf } from '../overview/query.ts'
 import { Problem } from '../problem.ts'
-import { rangeOf } from '../range.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { drawBlocks, pageOf } from '../ui/shown.ts'
@@ -13,8 +13,6 @@ import { Until, untilOf } from '../until.ts'
 import { PlatformResult, PlatformSpan, readPlatformPage, versionOf } from './query.ts'
 import { askTokenState, TokenState } from './token-state.ts'
 import { platformCurves, platformShown, tokenVerdict } from './view.ts'
-
-const DAY_MS = 86_400_000
 
 const LowerRate = Until.extend({
   per_second: z.coerce
@@ -48,8 +46,7 @@ function platform(services: Services): Endpoint[] {
     token: TokenState | null,
     input: z.output<typeof PlatformSpan> = {},
   ): Promise<Page> => {
-    const { from, to = ask.now } = rangeOf(ask, input)
-    const history = await readHistory(pool, { from: from ?? new Date(to.getTime() - DAY_MS), to })
+    const history = await readHistory(pool, spanOf(ask, { span: '24h', ...input }))
     // Refreshes of page parts use the page's own address, even when the page answers a form.
     const page = pageOf({ ...ask, url: '/platform' }, platformShown(ask, result))
     const verdict = token === null ? '' : drawBlocks(ask, [tokenVerdict(ask, token)])

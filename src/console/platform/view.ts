@@ -6,6 +6,7 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { haltNotice } from '../halts/view.ts'
 import type { History } from '../overview/history.ts'
+import { notKept } from '../overview/query.ts'
 import { rangeFields } from '../range.ts'
 import { type Block, type NoticeBlock, type Shown, type TileBlock, tableOf, type Words } from '../shown.ts'
 import {
@@ -318,12 +319,9 @@ function latency(ask: Ask, ms: number): string {
 }
 
 /** The last 24 hours, or what is between two moments. */
-export function platformCurves(
-  ask: Ask,
-  input: z.output<typeof PlatformSpan>,
-  { step, x, calls }: History,
-): SafeHtml {
+export function platformCurves(ask: Ask, input: z.output<typeof PlatformSpan>, history: History): SafeHtml {
   const { t } = ask
+  const { step, x, calls } = history
   const isWhole = input.from === undefined && input.to === undefined
   const sum = (of: 'per_minute' | 'refused_per_minute') =>
     x.map((_, i) => calls.reduce((total, operation) => total + (operation[of][i] ?? 0), 0))
@@ -343,14 +341,14 @@ export function platformCurves(
             values: per_minute,
           })),
           unit: 'per_second',
-          summary: mostAMinute(ask, perMinute, step),
+          summary: mostAMinute(ask, history, perMinute),
         },
         {
           title: t('platform.refused_per_minute'),
           x,
           series: [{ name: t('platform.rate_limited'), values: refused }],
           unit: 'per_second',
-          summary: mostAMinute(ask, refused, step),
+          summary: mostAMinute(ask, history, refused),
         },
       ],
     )}`,
@@ -359,9 +357,15 @@ export function platformCurves(
 }
 
 /** The highest rate of a curve. Each of its points is the average over a step, in seconds. */
-export function mostAMinute(ask: Ask, perMinute: readonly number[], step: number): string {
+export function mostAMinute(
+  ask: Ask,
+  history: Pick<History, 'x' | 'step'>,
+  perMinute: readonly number[],
+): string {
   const most = Math.ceil(Math.max(0, ...perMinute))
-  return ask.t('overview.most_calls', { most, span: duration(ask, step * 1000) })
+  return (
+    notKept(ask, history) ?? ask.t('overview.most_calls', { most, span: duration(ask, history.step * 1000) })
+  )
 }
 
 /** More curves than this cannot be told apart. */

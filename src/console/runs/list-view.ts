@@ -1,6 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { capitalised } from '../../lib/text.ts'
-import { RUN_KINDS, RUN_STATES } from '../../sync/run.ts'
+import { RUN_KINDS, RUN_STATES } from '../../sync/runs/run.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'

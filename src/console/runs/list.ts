@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import { type PlaceValue, type Pool, placeholders } from '../../lib/database.ts'
-import { readPace } from '../../sync/figures.ts'
-import { LEFT, type PlanSummary, type RunKind, type RunResult, type RunState } from '../../sync/run.ts'
-import { TimeLeft, timesLeft } from '../../sync/time-left.ts'
+import { TimeLeft, timesLeft } from '../../sync/health/time-left.ts'
+import { readPace } from '../../sync/processes/pace.ts'
+import { LEFT, type PlanSummary, type RunKind, type RunResult, type RunState } from '../../sync/runs/run.ts'
 import { SaidText } from '../../texts/failures.ts'
 
 /** Requesters other than people: an index leaves their runs out. */

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { EMPLOYEE_STATUSES_IN_SCOPE, readFigures, readPace } from '../../sync/figures.ts'
-import { aliveProcesses, countRoles } from '../../sync/process.ts'
-import { RUN_KINDS, RUN_STATES } from '../../sync/run.ts'
-import { sourceNames } from '../../sync/sources.ts'
+import { EMPLOYEE_STATUSES_IN_SCOPE, readFigures } from '../../sync/health/figures.ts'
+import { readPace } from '../../sync/processes/pace.ts'
+import { aliveProcesses, countRoles } from '../../sync/processes/process.ts'
+import { RUN_KINDS, RUN_STATES } from '../../sync/runs/run.ts'
+import { sourceNames } from '../../sync/runs/sources.ts'
 import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, listOf, pageSize } from '../endpoint.ts'
@@ -111,6 +112,7 @@ export const RunDetails = ListedRun.omit({ outcomes: true, cases: true, calls: t
     .int()
     .describe(`Cases that failed in it for the first or the last time, at most ${MOST_CASES_COUNTED}`),
   commands: z.array(RunCommand),
+  commands_total: z.int().describe('How many there are; the latest 50 are listed'),
   before: RunFigures.nullable().describe('The previous finished run of the same kind'),
   figures: RunFigures,
   gate: GateView.nullable().describe('What the sanity gate measured in HR; only for runs that it stopped'),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { codeOf } from '../../lib/failure.ts'
 import { periodMs } from '../../lib/time-text.ts'
-import type { Commands } from '../../sync/commands.ts'
+import type { Commands } from '../../sync/runs/commands.ts'
 import { message, saidBy, worded } from '../../texts/message.ts'
 import { action, read, reason, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
@@ -115,7 +115,8 @@ export function runs({ pool }: Pick<Services, 'pool'>) {
           ),
       }),
       result: RunDetails,
-      waits: ({ params, input }, gone) => watch.ended(params.id, (input.wait ?? 0) * 1000, gone),
+      waits: ({ params, input: { wait = 0 } }) =>
+        wait === 0 ? null : gone => watch.ended(params.id, wait * 1000, gone),
       run: (_ask, { params }) => readRunDetails(pool, params.id),
       shown: (ask, result) => runShown(ask, result),
     }),

@@ -1,8 +1,9 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { capitalised } from '../../lib/text.ts'
-import { CASE_STATES } from '../../sync/cases.ts'
-import { isUnderWay } from '../../sync/run.ts'
+import { CASE_STATES } from '../../sync/cases/cases.ts'
+import { isUnderWay } from '../../sync/runs/run.ts'
 import { runMessage } from '../../texts/failures.ts'
+import { byCount } from '../../texts/figures.ts'
 import { type MessageKey, messagesIn, says } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
@@ -59,7 +60,7 @@ export function runShown(ask: Ask, run: RunDetails): Shown {
       {
         columns: [
           [{ section: t('runs.about'), blocks: [about(ask, run)] }],
-          [{ section: t('runs.commands'), blocks: [commandsTable(ask, run)] }],
+          [{ section: t('runs.commands'), blocks: [commandsTable(ask, run)], ...commandsAside(ask, run) }],
         ],
       },
       ...decisionOf(ask, run),
@@ -238,9 +239,8 @@ function planAndOutcome(ask: Ask, run: RunDetails): Block {
     terms: string,
     wordsOf: (name: string, text: string) => Words = (_, text) => text,
   ) =>
-    Object.entries(counts)
+    byCount(counts)
       .filter(([, n]) => n > 0)
-      .sort(([, a], [, b]) => b - a)
       .map(([name, n]) => {
         const text = capitalised(textOr(language, `${terms}.${name}`, name))
         return { group, name: wordsOf(name, text), n }
@@ -463,6 +463,11 @@ function readText({ t }: Ask, { kind, planned_at, read_all, named }: RunDetails)
   if (kind !== 'changes' || planned_at === null) return null
   if (read_all) return t('runs.read.all')
   return named > 0 ? t('runs.read.named') : t('runs.read.newer')
+}
+
+function commandsAside({ t }: Ask, { commands, commands_total: count }: RunDetails): { aside?: string } {
+  const shown = commands.length
+  return shown < count ? { aside: t('runs.commands_latest', { shown, count }) } : {}
 }
 
 function commandsTable(ask: Ask, run: RunDetails): Block {

@@ -1,6 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { capitalised } from '../../lib/text.ts'
-import { KINDS_BY_SOURCE } from '../../sync/run.ts'
+import { KINDS_BY_SOURCE } from '../../sync/runs/run.ts'
 import type { Ask } from '../ask.ts'
 import type { Block } from '../shown.ts'
 import { actionForm, duration, type Field, figure, head } from '../ui/parts.ts'

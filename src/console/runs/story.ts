@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { SourceStatistics } from '../../directory/hash.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
-import { FULL_READING } from '../../sync/earlier-runs.ts'
-import { LEFT, PLANNED_UNTIL, type PlanSummary, type RunResult } from '../../sync/run.ts'
-import { usableRows } from '../../sync/safety.ts'
-import { runTimeLeft, type TimeLeft } from '../../sync/time-left.ts'
+import { runTimeLeft, type TimeLeft } from '../../sync/health/time-left.ts'
+import { FULL_READING } from '../../sync/runs/earlier-runs.ts'
+import { LEFT, PLANNED_UNTIL, type PlanSummary, type RunResult } from '../../sync/runs/run.ts'
+import { usableRows } from '../../sync/runs/safety.ts'
 import { CommandRow } from '../audit/entries.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
 import { type ListedRun, REJECTED } from './list.ts'
@@ -57,14 +57,17 @@ export type RunStory = RunRow & {
   time_left: TimeLeft | null
   /** Entities of the run that are still in the outbox; for a mirror, parts still to be read. */
   left: number
-  /** People's commands about it. */
+  /** People's commands about it, the latest `COMMANDS` of them. */
   commands: z.infer<typeof RunCommand>[]
+  commands_total: number
   /** Cases that failed in it for the first or the last time; at most `CASES` of them. */
   dead_letters: z.infer<typeof RunCase>[]
   dead_letters_total: number
 }
 
 const CASES = 20
+/** A plan can be decided in any number of parts. */
+const COMMANDS = 50
 /** Where counting the cases of a run stops, so that a page takes no longer when a hundred thousand failed in it. */
 export const MOST_CASES_COUNTED = 1000
 
@@ -90,8 +93,9 @@ export async function readRunStory(
   if (!run) return null
   const [timeLeft, commands, cases] = await Promise.all([
     run.state === 'running' ? runTimeLeft(db, id) : null,
-    db.query<RunStory['commands'][number]>(
-      'select name, requested_by, requested_at, reason from dirsync.command where run_id = $1 order by id',
+    db.query<RunStory['commands'][number] & { total: number }>(
+      `select name, requested_by, requested_at, reason, (count(*) over ())::int as total
+       from dirsync.command where run_id = $1 order by id desc limit ${COMMANDS}`,
       [id],
     ),
     db.query<RunStory['dead_letters'][number] & { total: number }>(
@@ -111,7 +115,8 @@ export async function readRunStory(
   return {
     ...run,
     time_left: timeLeft,
-    commands: commands.rows,
+    commands: commands.rows.map(({ total, ...row }) => row).toReversed(),
+    commands_total: commands.rows[0]?.total ?? 0,
     dead_letters: cases.rows.map(({ total, ...row }) => row),
     dead_letters_total: cases.rows[0]?.total ?? 0,
   }

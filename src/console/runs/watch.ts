@@ -17,7 +17,7 @@ export class RunWatch {
 
   /** Resolves when the run is over, held or unknown; after so long; or when the caller has gone. */
   async ended(run: number, ms: number, gone: AbortSignal): Promise<void> {
-    if (ms === 0 || gone.aborted) return
+    if (gone.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
     const callers = this.#waiting.get(run) ?? new Set()
     this.#waiting.set(run, callers.add(resolve))

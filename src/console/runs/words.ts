@@ -1,5 +1,6 @@
-import type { TimeLeft } from '../../sync/time-left.ts'
+import type { TimeLeft } from '../../sync/health/time-left.ts'
 import { actorText } from '../../texts/actor.ts'
+import { byCount } from '../../texts/figures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import type { Words } from '../shown.ts'
@@ -34,9 +35,8 @@ export function whoText(ask: Ask, by: string): string {
 
 /** Outcomes in words, the most frequent first: `12 updated, 3 put up for review`. */
 export function outcomesText(ask: Ask, counts: Record<string, number>): string {
-  return Object.entries(counts)
+  return byCount(counts)
     .filter(([, n]) => n > 0)
-    .sort(([, a], [, b]) => b - a)
     .map(([name, n]) =>
       ask.t('runs.counted', { n: figure(ask, n), what: textOr(ask.language, `outcome.${name}`, name) }),
     )

@@ -2,7 +2,7 @@ import cronstrue from 'cronstrue'
 import 'cronstrue/locales/zh_CN.js'
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
-import { aliveProcesses } from '../../sync/process.ts'
+import { aliveProcesses } from '../../sync/processes/process.ts'
 import { listOf } from '../endpoint.ts'
 
 /** A tick of a cron job. */

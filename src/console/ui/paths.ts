@@ -1,6 +1,6 @@
 import { type EmployeeKey, qualified } from '../../directory/employee.ts'
-import { type CaseFilter, filterQuery } from '../../sync/case-filter.ts'
-import { FOR_A_PERSON } from '../../sync/cases.ts'
+import { type CaseFilter, filterQuery } from '../../sync/cases/case-filter.ts'
+import { FOR_A_PERSON } from '../../sync/cases/cases.ts'
 
 /* Addresses of pages that many others link to. */
 

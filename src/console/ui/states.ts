@@ -1,4 +1,4 @@
-import type { RunState } from '../../sync/run.ts'
+import type { RunState } from '../../sync/runs/run.ts'
 import type { Words } from '../shown.ts'
 import type { Tone } from './parts.ts'
 

@@ -64,6 +64,7 @@ export class Deliveries {
   #refused: { states: string; problem: Said; until: number } | null = null
   readonly #refreshing = new Map<string, Promise<RefreshResult>>()
   #last: Promise<unknown> = Promise.resolve()
+  #reading: Promise<Folder> | undefined
 
   constructor(folder: string, settings: FilesSettings, logger: Logger) {
     this.folder = folder
@@ -130,7 +131,7 @@ export class Deliveries {
   /** The folder, or why it cannot be read. @throws HrUnavailableError when nothing is kept either */
   async reachFolder(): Promise<Folder | Error> {
     try {
-      return await readFolder(this.folder, this.#settings.complete)
+      return await this.#readFolder()
     } catch (error) {
       await this.#openLast()
       if (this.#kept === null) throw error
@@ -140,6 +141,14 @@ export class Deliveries {
 
   close(): void {
     this.#replace(null)
+  }
+
+  /** Concurrent callers share one reading: a folder that hangs keeps one thread. */
+  #readFolder(): Promise<Folder> {
+    this.#reading ??= readFolder(this.folder, this.#settings.complete).finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
   }
 
   async #refresh(tables: Tables): Promise<RefreshResult> {
@@ -276,7 +285,9 @@ export class Deliveries {
         this.#settings,
         work,
       )
-      const now = await readFolder(this.folder, this.#settings.complete)
+      // One that others have begun may be of before the files were read.
+      await this.#reading?.catch(() => undefined)
+      const now = await this.#readFolder()
       const isSame = (file: DataFile) => now.files.some(({ state }) => state === file.state)
       if (!files.every(isSame)) return message('said.delivery_changed')
       await chmod(database, 0o600)

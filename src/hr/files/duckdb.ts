@@ -107,8 +107,7 @@ async function opened(path: string, options: Record<string, string>, before: str
 export const DUCKDB: Dialect = {
   ...POSTGRES_TOKENS,
   beginnings: ['select', 'with', 'from', 'values'],
-  // Settings are locked, but not against these; functions that run a text as SQL could call them.
-  acts: /\b(?:(?:en|dis)able_\w+|truncate_duckdb_logs|write_log|sleep_ms|(?:force_)?checkpoint|query|json_execute_serialized_sql) \(/,
+  blanks: /[\u00a0\u2000-\u200b\u202f\u205f\u2060\u3000\ufeff]/g,
 }
 
 export const literal = (text: string) => quotedText(text, DUCKDB)

@@ -18,6 +18,10 @@ const ABOUT_THE_STATEMENT = new Set([
   ...['Parser', 'Syntax', 'Binder', 'Catalog', 'Permission', 'Not implemented', 'Parameter Not Resolved'],
   ...['Parameter Not Allowed', 'Invalid Type', 'TransactionContext'],
 ])
+/** The one of them whose messages quote values of the rows that were read: `timezone(name, …)`. */
+const MAY_QUOTE_A_VALUE = 'Not implemented'
+/** Types of errors about a value that a function or a cast cannot take. */
+const VALUE_REFUSED = new Set(['Conversion', 'Out of Range', 'Invalid Input'])
 /** Neither the mapping nor a value is wrong. */
 const TRANSIENT = new Set([
   'INTERRUPT',
@@ -33,8 +37,14 @@ const TRANSIENT = new Set([
  * Translates an error of DuckDB. Its message is passed on only where it cannot hold values of rows; for the same reason errors
  * about data carry no cause.
  * @param timeoutMs after which the statement was stopped; null where it was not
+ * @param hasRows whether the statement read rows; false: it was only prepared
  */
-export function toHrError(error: unknown, statement?: Statement, timeoutMs: number | null = null): Error {
+export function toHrError(
+  error: unknown,
+  statement?: Statement,
+  timeoutMs: number | null = null,
+  hasRows = true,
+): Error {
   if (isExplained(error)) return error
   if (timeoutMs !== null) return hrTooSlow(timeoutMs)
   const told = duckDbError(error)
@@ -47,13 +57,13 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
   const { file, sql } = statement.mapping
   const before = Buffer.byteLength(statement.before)
   const place = told.position === null ? null : placeOf(sql, told.position - before, told.type)
-  if (ABOUT_THE_STATEMENT.has(told.type))
+  const mayQuote = hasRows && told.type === MAY_QUOTE_A_VALUE
+  if (ABOUT_THE_STATEMENT.has(told.type) && !mayQuote)
     return mappingRefused(file, `${withoutColumns(told.message)} (${told.type} Error)`, place, null)
   // It has no type of its own.
   if (told.type === 'Invalid Input' && /more than one row returned by a subquery/i.test(told.message))
     return subqueryOfMany(file, `DuckDB: ${told.type}`, place)
-  if (told.type === 'Conversion' || told.type === 'Out of Range' || told.type === 'Invalid Input')
-    return valueRefused(file, `DuckDB: ${told.type}`, place)
+  if (mayQuote || VALUE_REFUSED.has(told.type)) return valueRefused(file, `DuckDB: ${told.type}`, place)
   return new HrDataError(file, message('said.value_refused_otherwise', { state: `DuckDB: ${told.type}` }))
 }
 

@@ -61,9 +61,12 @@ export async function readFolder(folder: string, complete: Completeness): Promis
     const entries = (await readdir(path, { withFileTypes: true })).map(({ name }) => name).sort()
     const marker = 'marker' in complete ? complete.marker : null
     const names = entries.filter(name => name !== marker && formatOf(name) !== undefined)
+    const files: DataFile[] = []
+    // One after the other: on a share that hangs, each would keep one of the few threads that read files for the whole process.
+    for (const name of names) files.push(await dataFile(path, name))
     return {
       path,
-      files: await Promise.all(names.map(name => dataFile(path, name))),
+      files,
       ignored: entries.filter(name => name !== marker && !names.includes(name)),
       markedAt: marker !== null && entries.includes(marker) ? (await stat(join(path, marker))).mtime : null,
     }

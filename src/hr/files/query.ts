@@ -28,8 +28,11 @@ export function rowsStatement(query: HrQuery): Statement {
   return selectRows(query, list, sqlOf(query))
 }
 
+/** COPY's end-of-data marker: DuckDB ends a result that fails once it has begun as if all rows had been read. */
+export const END_OF_LINES = '\\.\n'
+
 /**
- * The statement that returns each row as one value, a line of COPY text in bytes. A line without characters to escape, as
+ * The statement that returns each row as one value, a line of COPY text in bytes, and then `END_OF_LINES`. A line without characters to escape, as
  * nearly all are, is built without checking its values one by one.
  */
 export function linesStatement(query: HrQuery): Statement {
@@ -40,7 +43,10 @@ export function linesStatement(query: HrQuery): Statement {
   const before = `
     select encode(case when ${hasSpecial} then ${line(names.map(escaped))} else ${line(names)} end || chr(10))
     from (select *, ${all} as l from (`
-  return selectRows(query, list, sqlOf(query), { before, after: '))' })
+  return selectRows(query, list, sqlOf(query), {
+    before,
+    after: `)) union all select encode(${literal(END_OF_LINES)})`,
+  })
 }
 
 function sqlOf(query: HrQuery): RowsSql {
@@ -113,6 +119,7 @@ function listText(list: string): string {
 function plainText(value: string, type: string): string {
   if (type === 'VARCHAR') return value
   if (isList(type)) return listText(`${value}::varchar[]`)
+  if (type === 'JSON') return `case when json_type(${value}) <> 'NULL' then ${value}::varchar end`
   if (isObject(type)) return `to_json(${value})::varchar`
   if (type === 'BOOLEAN') return `case ${value} when true then 't' when false then 'f' end`
   if (/^DECIMAL\(\d+,[1-9]/.test(type)) return `rtrim(rtrim(${value}::varchar, '0'), '.')`
@@ -134,14 +141,24 @@ function doubleText(value: string): string {
 
 const m = (column: MappedColumn) => reference(column, DUCKDB)
 
-// The tables that a SELECT reads, from its text alone: only their files are checked
+// What a SELECT reads and calls, by DuckDB's own parse of its text, which is not run
+
+interface Parse {
+  /** Lower-case names of the tables that it reads; null when the text does not tell, so that it may be any of them. */
+  tables: ReadonlySet<string> | null
+  /** A function that it calls and that does more than read. */
+  acting: string | undefined
+}
+
+/** Settings are locked, but not against these functions; those that run a text as SQL could call them. */
+const ACTS =
+  /^(?:(?:en|dis)able_\w+|truncate_duckdb_logs|write_log|sleep_ms|(?:force_)?checkpoint|query|json_execute_serialized_sql)$/
 
 /** Number of cached statements. */
 const KEPT = 64
-const known = new Map<string, Promise<ReadonlySet<string> | null>>()
+const known = new Map<string, Promise<Parse>>()
 
-/** @returns lower-case names; null when the text does not tell, so that it may be any of them */
-export function tablesIn(sql: string): Promise<ReadonlySet<string> | null> {
+export function parse(sql: string): Promise<Parse> {
   const found = known.get(sql) ?? parsed(sql)
   known.delete(sql)
   known.set(sql, found)
@@ -151,14 +168,14 @@ export function tablesIn(sql: string): Promise<ReadonlySet<string> | null> {
   return found
 }
 
-async function parsed(sql: string): Promise<ReadonlySet<string> | null> {
+async function parsed(sql: string): Promise<Parse> {
   const { DuckDBInstance } = await duckDb()
   const instance = await DuckDBInstance.create(':memory:', { threads: '1' })
   try {
     const connection = await instance.connect()
     const reader = await connection.runAndReadAll(`select json_serialize_sql(${literal(sql)})`)
     connection.closeSync()
-    return tablesOf(JSON.parse(String(reader.getRows()[0]?.[0])))
+    return readTree(JSON.parse(String(reader.getRows()[0]?.[0])))
   } finally {
     instance.closeSync()
   }
@@ -167,17 +184,18 @@ async function parsed(sql: string): Promise<ReadonlySet<string> | null> {
 /** The function whose argument names a table. */
 const NAMING = 'query_table'
 
-/** Includes names of common table expressions, which does no harm. */
-function tablesOf(tree: { error: boolean }): ReadonlySet<string> | null {
+/** Its tables include names of common table expressions, which does no harm. A text that is no SELECT has no tree. */
+function readTree(tree: { error: boolean }): Parse {
   const tables = new Set<string>()
-  let isSure = !tree.error
+  const functions = new Set<string>()
   const visit = (node: unknown): void => {
     if (typeof node !== 'object' || node === null) return
     const { type, table_name, function_name } = node as Record<string, unknown>
     if (type === 'BASE_TABLE') tables.add(String(table_name).toLowerCase())
-    if (String(function_name).toLowerCase() === NAMING) isSure = false
+    if (function_name !== undefined) functions.add(String(function_name).toLowerCase())
     for (const child of Object.values(node)) visit(child)
   }
   visit(tree)
-  return isSure ? tables : null
+  const isSure = !tree.error && !functions.has(NAMING)
+  return { tables: isSure ? tables : null, acting: [...functions].find(name => ACTS.test(name)) }
 }

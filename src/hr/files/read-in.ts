@@ -285,11 +285,11 @@ async function readInJson(connection: Connection, file: DataFile, path: string):
   const keys = await connection.runAndReadAll(
     `select distinct unnest(json_keys(json)) as k from ${source} order by k`,
   )
-  const names = namedColumns((keys.getRows() as [string][]).map(([name]) => name))
+  const members = (keys.getRows() as [string][]).map(([member]) => member)
+  const names = namedColumns(members)
   if (names.length === 0) throw new FileProblem(name => message('said.file_no_object', { file: name }))
-  const list = names.map(
-    name => `json ->> ${literal(`/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`)} as ${quoted(name)}`,
-  )
+  const pointer = (member: string) => literal(`/${member.replaceAll('~', '~0').replaceAll('/', '~1')}`)
+  const list = names.map((name, i) => `json ->> ${pointer(members[i] as string)} as ${quoted(name)}`)
   await connection.run(`create table ${quoted(file.table)} as select ${list.join(', ')} from ${source}`)
 }
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import { message } from '../../texts/message.ts'
-import { mappingRefused, placeAfter } from '../errors.ts'
+import { HrUnavailableError, mappingRefused, onlyPlaceOf, placeAfter } from '../errors.ts'
 import { type Statement, wrapped } from '../rows.ts'
 import {
   type DescribedColumn,
@@ -22,7 +22,7 @@ import type { MappingFile } from '../statement.ts'
 import { Deliveries, type Kept, type Tables, tablesOf } from './delivery.ts'
 import { type Connection, DUCKDB, duckDb, quoted } from './duckdb.ts'
 import { toHrError } from './errors.ts'
-import { linesStatement, rowsStatement, shapeOf, tablesIn } from './query.ts'
+import { END_OF_LINES, linesStatement, parse, rowsStatement, shapeOf } from './query.ts'
 import { folderOf } from './settings.ts'
 
 /** HR in files that are delivered to a folder. Reads the last good delivery. */
@@ -39,9 +39,9 @@ export class FilesServer implements HrServer {
     this.#deliveries = deliveries
     this.reader = {
       describe: async mapping =>
-        deliveries.read({ tables: await tablesIn(mapping.sql) }, kept => describe(kept, mapping)),
+        deliveries.read({ tables: (await parse(mapping.sql)).tables }, kept => describe(kept, mapping)),
       rows: async (query, timeoutMs) =>
-        deliveries.read({ tables: await tablesIn(query.mapping.sql), timeoutMs }, kept =>
+        deliveries.read({ tables: (await parse(query.mapping.sql)).tables, timeoutMs }, kept =>
           queryRows(kept, query, timeoutMs ?? LOOKUP_MS),
         ),
     }
@@ -58,7 +58,10 @@ export class FilesServer implements HrServer {
   }
 
   async delivery(mappings: readonly MappingFile[]): Promise<HrDelivery> {
-    const tables = (await Promise.all(mappings.map(({ sql }) => tablesIn(sql)))).reduce(both, new Set())
+    const tables = (await Promise.all(mappings.map(async ({ sql }) => (await parse(sql)).tables))).reduce(
+      both,
+      new Set(),
+    )
     const { kept, problem, stamp, ...looked } = await this.#deliveries.refresh(tables)
     if (kept === null) return { stamp: null, files: null, writtenAt: null, problem, ...looked }
     const read = tablesOf(kept, tables).filter(({ isThere }) => isThere)
@@ -131,7 +134,7 @@ class FilesSession implements HrSession {
   async lines(query: HrQuery): Promise<HrLines> {
     const statement = linesStatement(query)
     const { instance } = await this.#keptFor(query.mapping)
-    const lines = new DeliveryLines(await instance.connect(), statement.text, this.#timeoutMs)
+    const lines = new DeliveryLines(await instance.connect(), statement, this.#timeoutMs)
     this.#lines = lines
     return { source: lines, failureOf: error => toHrError(error, statement, lines.timedOutMs) }
   }
@@ -144,7 +147,7 @@ class FilesSession implements HrSession {
 
   /** The delivery of this session, extended when a mapping reads more than those before it. */
   async #keptFor({ sql }: MappingFile): Promise<Kept> {
-    const wanted = await tablesIn(sql)
+    const { tables: wanted } = await parse(sql)
     const before = this.#taken
     if (before && (before.tables === null || (wanted && isWithin(wanted, before.tables)))) return before.kept
     const tables = both(wanted, before?.tables ?? new Set())
@@ -172,17 +175,18 @@ interface Bytes {
 /** The rows of a statement that returns lines. DuckDB does not read ahead of the consumer. */
 class DeliveryLines extends Readable {
   readonly #connection: Connection
-  readonly #sql: string
+  readonly #statement: Statement
   readonly #timer: NodeJS.Timeout | undefined
   #result: Awaited<ReturnType<Connection['stream']>> | undefined
   #working: Promise<void> = Promise.resolve()
+  #isComplete = false
   /** The timeout that stopped it; null without one. */
   timedOutMs: number | null = null
 
-  constructor(connection: Connection, sql: string, timeoutMs: number | null) {
+  constructor(connection: Connection, statement: Statement, timeoutMs: number | null) {
     super({ highWaterMark: 262_144 })
     this.#connection = connection
-    this.#sql = sql
+    this.#statement = statement
     if (timeoutMs === null) return
     this.#timer = setTimeout(() => {
       this.timedOutMs = timeoutMs
@@ -214,22 +218,40 @@ class DeliveryLines extends Readable {
   }
 
   async #next(): Promise<void> {
-    this.#result ??= await this.#connection.stream(this.#sql)
+    this.#result ??= await this.#connection.stream(this.#statement.text)
     const chunk = await this.#result.fetchChunk()
     const count = chunk?.rowCount ?? 0
     if (!chunk || count === 0) {
+      if (!this.#isComplete && !this.destroyed) throw await this.#failure()
       this.push(null)
       return
     }
     const lines = chunk.getColumnVector(0)
     const parts = Array.from({ length: count }, (_, i) => (lines.getItem(i) as Bytes).bytes)
-    this.push(Buffer.concat(parts))
+    this.#isComplete = END.equals(parts.at(-1) as Uint8Array)
+    if (this.#isComplete) parts.pop()
+    if (parts.length > 0) this.push(Buffer.concat(parts))
+    else await this.#next()
+  }
+
+  /** Why a result ended early, which only a statement tells that is executed as a whole. */
+  async #failure(): Promise<Error> {
+    const { text, before, ...statement } = this.#statement
+    const first = 'select max(line) from (\n'
+    try {
+      await this.#connection.run(`${first}${text}\n) lines (line)`)
+    } catch (error) {
+      return toHrError(error, { ...statement, text, before: first + before }, this.timedOutMs)
+    }
+    return new HrUnavailableError(message('said.files_unread', { reason: message('said.duckdb_silent') }))
   }
 }
 
+const END = Buffer.from(END_OF_LINES)
+
 async function queryRows(kept: Kept, query: HrQuery, timeoutMs: number | null): Promise<HrValues[]> {
   const statement = rowsStatement(query)
-  return connected(kept, timeoutMs, statement, async connection => {
+  return connected(kept, timeoutMs, { statement }, async connection => {
     const reader = await connection.runAndReadAll(statement.text)
     return (reader.getRows() as (Bytes | null)[][]).map(row =>
       row.map(value => value && Buffer.from(value.bytes).toString('utf8')),
@@ -239,7 +261,7 @@ async function queryRows(kept: Kept, query: HrQuery, timeoutMs: number | null): 
 
 /** The tables of the delivered files, the largest first. A name is in quotes where a SELECT needs them. */
 async function readTables(kept: Kept): Promise<HrTable[]> {
-  const rows = await connected(kept, LOOKUP_MS, undefined, async connection => {
+  const rows = await connected(kept, LOOKUP_MS, {}, async connection => {
     const reader = await connection.runAndReadAll(
       `select table_name, estimated_size::varchar,
          regexp_full_match(table_name, '[A-Za-z_][A-Za-z0-9_]*')
@@ -263,7 +285,7 @@ async function readTables(kept: Kept): Promise<HrTable[]> {
 async function connected<T>(
   kept: Kept,
   timeoutMs: number | null,
-  statement: Statement | undefined,
+  { statement, hasRows = true }: { statement?: Statement; hasRows?: boolean },
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   const connection = await kept.instance.connect()
@@ -278,7 +300,7 @@ async function connected<T>(
   try {
     return await work(connection)
   } catch (error) {
-    throw toHrError(error, statement, timedOut)
+    throw toHrError(error, statement, timedOut, hasRows)
   } finally {
     clearTimeout(timer)
     connection.closeSync()
@@ -288,11 +310,17 @@ async function connected<T>(
 /** The columns that a mapping's SELECT returns. It is prepared, alone and as it will be run, but not executed. */
 async function describe(kept: Kept, mapping: MappingFile): Promise<DescribedColumn[]> {
   const { file, sql } = mapping
+  const { acting } = await parse(sql)
+  if (acting !== undefined) {
+    const at = onlyPlaceOf(acting, sql)
+    const reason = message('said.select_calls', { name: acting })
+    throw mappingRefused(file, reason, at === null ? null : placeAfter(sql.slice(0, at)), null)
+  }
   const { StatementType } = await duckDb()
   const statements = [wrapped(mapping, '', ''), wrapped(mapping, 'select 1 from (\n', '\n) m')]
   let columns: DescribedColumn[] = []
   for (const [i, statement] of statements.entries())
-    await connected(kept, LOOKUP_MS, statement, async connection => {
+    await connected(kept, LOOKUP_MS, { statement, hasRows: false }, async connection => {
       const prepared = await connection.prepare(statement.text)
       if (prepared.statementType !== StatementType.SELECT)
         throw mappingRefused(file, message('said.select_other'), null, null)

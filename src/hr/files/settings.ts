@@ -1,3 +1,4 @@
+import { isEncoded } from '../../lib/text.ts'
 import { type Message, message, SaidError } from '../../texts/message.ts'
 
 /** The settings of HR in files, besides the folder. */
@@ -49,7 +50,8 @@ export function folderProblem(text: string): Message | null {
   const url = new URL(text)
   if (url.host !== '' || !url.pathname.startsWith('/') || url.pathname === '/')
     return message('said.wanted_folder')
-  return url.search === '' && url.hash === '' ? null : message('said.wanted_encoded_path')
+  const isPath = url.search === '' && url.hash === '' && isEncoded(url.pathname)
+  return isPath ? null : message('said.wanted_encoded_path')
 }
 
 /** The folder's path. @throws Error for an address that `folderProblem` rejects */

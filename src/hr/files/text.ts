@@ -153,8 +153,8 @@ export interface Row {
 }
 
 /** Whether a cell has a non-blank value. */
-export function isFilled(cell: string | null): boolean {
-  return cell !== null && cell.trim() !== ''
+export function isFilled(cell: string | null | undefined): boolean {
+  return (cell ?? '').trim() !== ''
 }
 
 /** Rows with a single value, such as a title, that may precede the column names. */
@@ -181,7 +181,7 @@ export function headingIn(rows: readonly Row[], wanted: number | undefined, isAl
 
 /** Column names as a mapping writes them: on one line, trimmed, all different. @throws FileProblem */
 export function namedColumns(cells: readonly (string | null)[]): string[] {
-  const names = cells.map((cell, i) => cell?.trim().replace(/\s*[\n\r]\s*/g, ' ') || `column${i + 1}`)
+  const names = Array.from(cells, (cell, i) => cell?.trim().replace(/\s*[\n\r]\s*/g, ' ') || `column${i + 1}`)
   const first = (name: string) => names.findIndex(other => other.toLowerCase() === name.toLowerCase())
   const twice = names.findIndex((name, i) => first(name) !== i)
   // Does not quote the names: where the row is an employee's, they are values.

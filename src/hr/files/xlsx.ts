@@ -7,15 +7,19 @@ import { FileProblem, isFilled, type Row } from './text.ts'
 
 /**
  * Reads Excel workbooks row by row: a zip of XML, of which only the shared texts are held in memory. Every value is text: a day
- * is yyyy-MM-dd, a number has the 15 digits that Excel shows, and a text keeps its leading zeros.
+ * is yyyy-MM-dd, a number has the 15 digits that Excel shows, and the zeros that its format puts before them; a text is as it is.
  */
 
-/** A list of employees has less shared text than this. */
-const MOST_SHARED_BYTES = 512 * 1024 * 1024
+/** Shared texts that are held, outside of V8's heap. A million employees with ten texts each, all different, have less. */
+const MOST_SHARED_BYTES = 192 * 1024 * 1024
+/** Of a cell. Excel permits 32,767. */
+const MOST_CHARACTERS = 65_536
+/** Cells of a row, as Excel has them. */
+const MOST_COLUMNS = 16_384
 
 export interface Sheet {
   name: string
-  /** Non-empty rows, in batches, the column names included. An absent value is null or missing. */
+  /** Non-empty rows, in batches, the column names included. An absent value is null, missing or a hole. */
   rows(): AsyncGenerator<Row[]>
 }
 
@@ -72,14 +76,12 @@ async function sheetsOf(zip: ZipFile): Promise<Sheet[]> {
     },
   })
   if (listed.length === 0) throw new FileProblem(file => message('said.file_no_sheets', { file }))
-  if ((parts.get(sharedStrings)?.uncompressedSize ?? 0) > MOST_SHARED_BYTES)
-    throw new FileProblem(file => message('said.file_too_big', { file }))
   const texts = await sharedTexts(await stream(sharedStrings))
-  const dates = await dateStyles(await stream('xl/styles.xml'))
+  const styles = await cellStyles(await stream('xl/styles.xml'))
   return listed.map(({ name, part }) => ({
     name,
     rows: async function* () {
-      yield* sheetRows(await stream(part), { sheet: name, texts, dates, epoch })
+      yield* sheetRows(await stream(part), { sheet: name, texts, styles, epoch })
     },
   }))
 }
@@ -127,8 +129,8 @@ async function* pieces(stream: Readable | null, { open, text, close }: Handlers)
 }
 
 /** The shared texts of cells: all parts of a text with several fonts, without phonetic hints. */
-async function sharedTexts(stream: Readable | null): Promise<string[]> {
-  const texts: string[] = []
+async function sharedTexts(stream: Readable | null): Promise<Texts> {
+  const texts = new Texts()
   let [current, isText, isPhonetic] = ['', false, false]
   await parse(stream, {
     open(name) {
@@ -137,15 +139,56 @@ async function sharedTexts(stream: Readable | null): Promise<string[]> {
       else if (name === 't') isText = !isPhonetic
     },
     text(piece) {
-      if (isText) current += piece
+      if (isText) current = longer(current, piece)
     },
     close(name) {
-      if (name === 'si') texts.push(unescaped(current))
+      if (name === 'si') texts.add(unescaped(current))
       else if (name === 'rPh') isPhonetic = false
       else if (name === 't') isText = false
     },
   })
   return texts
+}
+
+/** Texts by number, as bytes: V8 takes 24 of its heap, and more, for two letters. */
+class Texts {
+  /** The texts of each stand one after the other in `bytes`; `ends` says where each ends. */
+  readonly #pages: { bytes: Buffer; ends: Uint32Array }[] = []
+  #latest: Buffer[] = []
+  #held = 0
+
+  add(text: string): void {
+    if (this.#latest.push(Buffer.from(text)) < OF_PAGE) return
+    let end = 0
+    const ends = new Uint32Array(OF_PAGE)
+    for (const [place, { length }] of this.#latest.entries()) {
+      end += length
+      ends[place] = end
+    }
+    this.#pages.push({ bytes: Buffer.concat(this.#latest), ends })
+    this.#latest = []
+    this.#held += end + ends.byteLength
+    if (this.#held > MOST_SHARED_BYTES) throw tooBig()
+  }
+
+  at(number: number): string | undefined {
+    const page = this.#pages[Math.floor(number / OF_PAGE)]
+    if (page === undefined) return this.#latest[number - this.#pages.length * OF_PAGE]?.toString()
+    const place = number % OF_PAGE
+    const end = page.ends[place]
+    return end === undefined ? undefined : page.bytes.toString('utf8', page.ends[place - 1] ?? 0, end)
+  }
+}
+
+const OF_PAGE = 256
+
+function longer(text: string, piece: string): string {
+  if (text.length + piece.length > MOST_CHARACTERS) throw tooBig()
+  return text + piece
+}
+
+function tooBig(): FileProblem {
+  return new FileProblem(file => message('said.file_too_big', { file }))
 }
 
 /** Characters that XML cannot hold are escaped by number, such as _x000D_. */
@@ -155,7 +198,20 @@ function unescaped(text: string): string {
     : text
 }
 
-// Dates
+// Styles
+
+/** How a cell shows a number. */
+interface Style {
+  /** As a day or a time. */
+  isDate: boolean
+  /** The fewest digits of a whole number; 0: as many as it has. */
+  digits: number
+}
+
+const PLAIN: Style = { isDate: false, digits: 0 }
+
+/** The first section of a format such as `00000;[Red]-00000`, which is that of positive numbers. */
+const ZEROS = /^(?:\[[^\]<>=]*\])*(0+)(?:_.)*(?:;|$)/
 
 type Epoch = 1900 | 1904
 
@@ -167,18 +223,18 @@ const DATE_FORMATS = [
   [50, 58],
 ] as const
 
-/** For each cell style, whether it shows a number as a day or a time. */
-async function dateStyles(stream: Readable | null): Promise<boolean[]> {
-  const own = new Map<string, boolean>()
-  const styles: boolean[] = []
+async function cellStyles(stream: Readable | null): Promise<Style[]> {
+  const own = new Map<string, Style>()
+  const styles: Style[] = []
   let isOfCells = false
   await parse(stream, {
     open(name, { numFmtId = '', formatCode = '' }) {
-      if (name === 'numFmt') own.set(numFmtId, showsDate(formatCode))
+      if (name === 'numFmt') own.set(numFmtId, styleOf(formatCode))
       else if (name === 'cellXfs') isOfCells = true
       else if (name === 'xf' && isOfCells) {
         const id = Number(numFmtId)
-        styles.push(own.get(numFmtId) ?? DATE_FORMATS.some(([from, to]) => id >= from && id <= to))
+        const isDate = DATE_FORMATS.some(([from, to]) => id >= from && id <= to)
+        styles.push(own.get(numFmtId) ?? { ...PLAIN, isDate })
       }
     },
     close(name) {
@@ -186,6 +242,10 @@ async function dateStyles(stream: Readable | null): Promise<boolean[]> {
     },
   })
   return styles
+}
+
+function styleOf(format: string): Style {
+  return { isDate: showsDate(format), digits: ZEROS.exec(format)?.[1]?.length ?? 0 }
 }
 
 /** Ignores a format's literal texts, colours and languages. */
@@ -222,27 +282,36 @@ function numberText(text: string): string {
   return rounded.toExponential().toUpperCase()
 }
 
+function withZeros(number: string, { digits }: Style): string {
+  return /^\d+$/.test(number) ? number.padStart(digits, '0') : number
+}
+
 // Cells
 
 interface SheetContext {
   sheet: string
-  texts: readonly string[]
-  dates: readonly boolean[]
+  texts: Texts
+  styles: readonly Style[]
   epoch: Epoch
 }
 
 async function* sheetRows(stream: Readable | null, context: SheetContext): AsyncGenerator<Row[]> {
   let bundle: Row[] = []
   let row: Row = { at: 0, cells: [] }
-  let cell = { type: '', isDate: false, column: 0, place: '' }
+  let next = 0
+  let cell = { type: '', style: PLAIN, column: 0, place: '' }
   let [value, isValue, isPhonetic] = ['', false, false]
   let hasFormula = false
   const handlers: Handlers = {
     open(name, { r = '', t = 'n', s = '' }) {
-      if (name === 'row') row = { at: r === '' ? row.at + 1 : Number(r), cells: [] }
-      else if (name === 'c') {
-        const column = r === '' ? row.cells.length : columnOf(r)
-        cell = { type: t, isDate: context.dates[Number(s)] ?? false, column, place: r }
+      if (name === 'row') {
+        row = { at: r === '' ? row.at + 1 : Number(r), cells: [] }
+        next = 0
+      } else if (name === 'c') {
+        const column = r === '' ? next : columnOf(r)
+        if (column >= MOST_COLUMNS) throw tooBig()
+        next = column + 1
+        cell = { type: t, style: context.styles[Number(s)] ?? PLAIN, column, place: r }
         value = ''
         hasFormula = false
       } else if (name === 'f') hasFormula = true
@@ -250,7 +319,7 @@ async function* sheetRows(stream: Readable | null, context: SheetContext): Async
       else if (name === 'v' || name === 't') isValue = !isPhonetic
     },
     text(piece) {
-      if (isValue) value += piece
+      if (isValue) value = longer(value, piece)
     },
     close(name) {
       if (name === 'v' || name === 't') isValue = false
@@ -261,8 +330,7 @@ async function* sheetRows(stream: Readable | null, context: SheetContext): Async
           throw new FileProblem(file =>
             message('said.file_uncomputed', { file, cell: cell.place, sheet: context.sheet }),
           )
-        while (row.cells.length < cell.column) row.cells.push(null)
-        row.cells[cell.column] = value === '' ? null : cellText(value, cell, context)
+        if (value !== '') row.cells[cell.column] = cellText(value, cell, context)
       } else if (name === 'row' && row.cells.some(isFilled)) bundle.push(row)
     },
   }
@@ -276,11 +344,11 @@ async function* sheetRows(stream: Readable | null, context: SheetContext): Async
 
 function cellText(
   value: string,
-  { type, isDate, place }: { type: string; isDate: boolean; place: string },
-  { sheet, texts, dates: _, epoch }: SheetContext,
+  { type, style, place }: { type: string; style: Style; place: string },
+  { sheet, texts, epoch }: SheetContext,
 ): string | null {
   if (type === 's') {
-    const text = texts[Number(value)]
+    const text = texts.at(Number(value))
     if (text === undefined)
       throw new FileProblem(file => message('said.file_no_text_of_cell', { file, cell: place, sheet }))
     return text || null
@@ -290,7 +358,7 @@ function cellText(
   if (type === 'd') return value.replace('T', ' ').replace(/ 00:00:00(?:\.0+)?Z?$/, '')
   if (type === 'e')
     throw new FileProblem(file => message('said.file_formula', { file, value, cell: place, sheet }))
-  return (isDate ? dateText(Number(value), epoch) : null) ?? numberText(value)
+  return (style.isDate ? dateText(Number(value), epoch) : null) ?? withZeros(numberText(value), style)
 }
 
 /** From a cell reference, such as 27 for AB7. */
@@ -301,5 +369,5 @@ function columnOf(place: string): number {
     if (digit < 1 || digit > 26) break
     column = column * 26 + digit
   }
-  return Math.min(column, 16_384) - 1
+  return column - 1
 }

@@ -64,10 +64,10 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
   if (TRANSIENT_STATES.test(sqlState) || TRANSIENT.has(errno) || !statement)
     return hrAway(code ?? sqlState, error)
   const { file } = statement.mapping
-  if (errno === SUBQUERY_OF_MANY) return subqueryOfMany(file, `SQLSTATE ${sqlState}, error ${errno}`, null)
+  const state = `SQLSTATE ${sqlState}, error ${errno}`
+  if (errno === SUBQUERY_OF_MANY) return subqueryOfMany(file, state, null)
   const isAboutTheStatement = ABOUT_THE_STATEMENT.test(sqlState) || ALSO_ABOUT_THE_STATEMENT.has(errno)
-  if (!isAboutTheStatement || RAISED.has(errno))
-    return valueRefused(file, `${sqlState}, error ${errno}`, null)
+  if (!isAboutTheStatement || RAISED.has(errno)) return valueRefused(file, state, null)
   const place = placeOf(sqlMessage, statement)
   const message = place ? sqlMessage.replace(/ at line \d+$/, '') : sqlMessage
   return mappingRefused(file, `${message} (${sqlState}, error ${errno})`, place, error)

@@ -68,10 +68,12 @@ function bare(type: string): Print | null {
   if (type === 'timestamp') return moment
   if (type === 'double') return bytes => Buffer.from(floatText(Number(bytes.toString('latin1'))))
   if (type === 'float') return bytes => Buffer.from(floatText(shortest(Number(bytes.toString('latin1')))))
+  if (type === 'json') return bytes => (trimmed(bytes).equals(JSON_NULL) ? null : bytes)
   return type.startsWith('bit') ? bits : null
 }
 
 const [SPACE, ZERO, POINT] = [0x20, 0x30, 0x2e]
+const JSON_NULL = Buffer.from('null')
 const [T, F] = [Buffer.from('t'), Buffer.from('f')]
 
 function trimmed(bytes: Buffer): Buffer {

@@ -27,7 +27,8 @@ export const MYSQL: Dialect = {
   // Two hyphens begin a comment only with a blank after them.
   lineComment: /(?:#|--(?=[\0-\x20]|$))[^\n]*/y,
   nestsComments: false,
-  executedComment: /\/\*M?!/y,
+  // And optimizer hints, which override the limits and settings of the session.
+  executedComment: /\/\*(?:M?!|\+)/y,
   acts: /\b(?:(?:sleep|benchmark|get_lock|release_(?:all_)?locks?|load_file|(?:master|source)_(?:pos|gtid)_wait|wait_\w+) \(|lock in share mode\b|for (?:share|update)\b)/,
 }
 

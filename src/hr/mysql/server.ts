@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { Connection, Pool, PoolConnection, PrepareStatementInfo } from 'mysql2'
+import type { Connection, Pool, PoolConnection, PrepareStatementInfo, QueryError } from 'mysql2'
 import type { Logger } from 'pino'
 import { within } from '../../lib/waiting.ts'
 import { message } from '../../texts/message.ts'
@@ -41,6 +41,9 @@ import { type ColumnDefinition, keyComparison, shapeOf, typeName } from './types
 
 /** How much longer than the server a client waits, so that it hears of the server's timeout. */
 const GRACE_MS = 2000
+
+/** The server takes no further connection, or none of this user: those that are open stay of use. */
+const FULL = new Set([1040, 1203, 1226])
 
 /** HR in a MySQL or MariaDB database. Connects at the first query. */
 export class MysqlServer implements HrServer {
@@ -111,12 +114,26 @@ export class MysqlServer implements HrServer {
     let connection: PoolConnection | undefined
     try {
       this.#pool ??= this.#createPool()
-      connection = await borrowed(await this.#pool)
+      connection = await this.#borrow(this.#pool)
       return await work(connection)
     } catch (error) {
       throw toHrError(error)
     } finally {
       connection?.release()
+    }
+  }
+
+  /** After a failure the next look-up makes another pool, with the certificates that are there by then. */
+  async #borrow(made: Promise<Pool>): Promise<PoolConnection> {
+    const pool = await made
+    try {
+      return await borrowed(pool)
+    } catch (error) {
+      if (this.#pool === made && !FULL.has((error as QueryError).errno ?? 0)) {
+        this.#pool = undefined
+        pool.end(() => {})
+      }
+      throw error
     }
   }
 

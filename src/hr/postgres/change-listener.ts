@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { LOCKS, tryLockSession } from '../../lib/advisory-lock.ts'
-import { NOTICE_LOST_CLIENT } from '../../lib/database.ts'
+import { SESSION_SETTINGS } from '../../lib/database.ts'
 import { Listener, RECONNECT_MS } from '../../lib/listener.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { connectionSettings, prepareSession } from './connection.ts'
@@ -57,7 +57,7 @@ export class ChangeListener {
   async #listen(client: pg.Client, closing: AbortSignal): Promise<void> {
     await prepareSession(client)
     this.#stage = 'asking'
-    await client.query(NOTICE_LOST_CLIENT) // after the death of a host, another takes over within seconds
+    await client.query(SESSION_SETTINGS) // after the death of a host, another takes over within seconds
     while (!(await this.#takesLock(client))) await sleep(STANDBY_MS, undefined, { signal: closing })
     await client.query(`listen ${CHANNEL}`)
     const tables = await triggeredTables(client)

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import pg, { type Connection, type Submittable } from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
+import { hrTooOld } from '../errors.ts'
 import { toHrError } from './errors.ts'
 
 /**
@@ -30,8 +31,16 @@ export function connectionSettings(url: string, name = 'dirsync'): pg.ClientConf
   }
 }
 
-/** Prepares a new connection. */
+/** The oldest version whose catalogue and functions the statements here know. */
+const OLDEST = 13
+
+/** Prepares a new connection. @throws HrUnavailableError if the server is too old to be read */
 export async function prepareSession(client: pg.ClientBase): Promise<void> {
+  const [[version, number] = []] = await textRows(
+    client,
+    `select current_setting('server_version'), current_setting('server_version_num')`,
+  )
+  if (Number(number) < OLDEST * 10_000) throw hrTooOld(version ?? '', OLDEST)
   await client.query(SETTINGS)
   // Lets the server notice during a long sort that its client is gone. Servers before version 14 lack it and some platforms
   // refuse it; those notice when they have something to send.

@@ -50,8 +50,9 @@ export function toHrError(error: unknown, statement?: Omit<Statement, 'text'>, h
   const mayQuote = hasRows && !isPlaced && MAY_QUOTE_A_VALUE.test(state)
   if (ABOUT_THE_STATEMENT.test(state) && !mayQuote)
     return mappingRefused(file, `${error.message} (${state})`, place, error)
-  if (state === CARDINALITY) return subqueryOfMany(file, `SQLSTATE ${state}`, place)
-  return valueRefused(file, state, place)
+  const named = error.code === undefined ? state : `SQLSTATE ${state}`
+  if (state === CARDINALITY) return subqueryOfMany(file, named, place)
+  return valueRefused(file, named, place)
 }
 
 function unavailable(cause: unknown, reason: string): Error {

@@ -15,7 +15,7 @@ interface PlanNode {
 }
 
 /**
- * The big tables that a look-up scans in full. With sequential scans disabled, the server chooses one only where no index
+ * The big tables that a look-up scans in full, and the foreign tables whose server does not get its condition. With sequential scans disabled, the server chooses one only where no index
  * serves, however small the table or old its statistics.
  */
 export async function readWhole(
@@ -28,12 +28,15 @@ export async function readWhole(
   const [[plan = '[]'] = []] = await textRows(client, explain + text, values).catch(error => {
     throw toHrError(error, { mapping, before: explain + before })
   })
-  const scans = (JSON.parse(plan ?? '[]') as { Plan: PlanNode }[]).flatMap(({ Plan }) => scansIn(Plan))
+  const scans = (JSON.parse(plan ?? '[]') as { Plan: PlanNode }[])
+    .flatMap(({ Plan }) => scansIn(Plan))
+    .filter(scan => scan['Node Type'] === 'Seq Scan' || comparedIn(scan, userid) !== null)
   const expressions = scans.map(scan => (scan.Filter === undefined ? null : comparedIn(scan, userid)))
   // A partition counts as its table, and no other figure exists for a table that was never analysed.
   const tables = await textRows(
     client,
-    `select root.oid::regclass::text, expression, column_type, sum(rows)::bigint
+    `select root.oid::regclass::text, expression, column_type,
+       case when not bool_or(c.relkind = 'f') then sum(rows)::bigint end
      from unnest($1::text[], $2::text[], $3::text[], $4::text[]) s (schema, name, expression, plain)
      join pg_namespace n on n.nspname = s.schema
      join pg_class c on c.relnamespace = n.oid and c.relname = s.name
@@ -42,8 +45,8 @@ export async function readWhole(
                         where a.attrelid = root.oid and a.attname = s.plain) a on true
      cross join lateral (select case when c.reltuples >= 0 then c.reltuples
                                      else pg_relation_size(c.oid) / 100 end as rows) r
-     group by 1, 2, 3 having sum(rows) >= ${MANY_ROWS}
-     order by 4 desc`,
+     group by 1, 2, 3 having sum(rows) >= ${MANY_ROWS} or bool_or(c.relkind = 'f')
+     order by 4 desc nulls last`,
     [
       scans.map(scan => scan.Schema ?? ''),
       scans.map(scan => scan['Relation Name'] ?? ''),
@@ -56,10 +59,11 @@ export async function readWhole(
     const column = type === 'character varying' ? PRINTED.exec(expression ?? '')?.[1] : undefined
     const of = column ?? expression
     const isName = /^(?:\w+|"[^"]+")$/.test(of ?? '')
+    const isForeign = rows === null || rows === undefined
     return {
       table: table ?? '',
-      rows: Number(rows),
-      index: of ? `create index on ${table} (${isName ? of : `(${of})`})` : null,
+      rows: isForeign ? null : Number(rows),
+      index: of && !isForeign ? `create index on ${table} (${isName ? of : `(${of})`})` : null,
     }
   })
 }
@@ -67,9 +71,11 @@ export async function readWhole(
 /** A column cast to text. */
 const PRINTED = /^\((\w+)\)::text$/
 
+const SCANS = new Set(['Seq Scan', 'Foreign Scan'])
+
 function scansIn(node: PlanNode): PlanNode[] {
   const below = (node.Plans ?? []).flatMap(scansIn)
-  return node['Node Type'] === 'Seq Scan' ? [node, ...below] : below
+  return SCANS.has(node['Node Type']) ? [node, ...below] : below
 }
 
 /** The expression that a filter compares with a value: before ` = `, from the opening parenthesis. */

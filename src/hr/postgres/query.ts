@@ -26,10 +26,12 @@ const UNFIT = new Set(['bytea', 'record', 'xml'])
 const TEXTS = new Set(['text', 'varchar', 'bpchar', 'citext', 'name'])
 const INTEGERS = new Set(['int2', 'int4', 'int8'])
 
+const isJson = (type: string) => type === 'json' || type === 'jsonb'
+
 export function shapeOf(type: string): ColumnShape {
   if (MOMENTS.has(type)) return 'moment'
   if (type.startsWith('_')) return 'array'
-  if (type === 'json' || type === 'jsonb') return 'json'
+  if (isJson(type)) return 'json'
   return UNFIT.has(type) ? 'other' : 'plain'
 }
 
@@ -133,7 +135,7 @@ function selectList(
 
 /** Whether all values of a type are short. The others are texts, or print like one. */
 function isShort(type: string): boolean {
-  return !(TEXTS.has(type) || type.startsWith('_') || type === 'json' || type === 'jsonb')
+  return !(TEXTS.has(type) || type.startsWith('_') || isJson(type))
 }
 
 function enterpriseText(column: MappedColumn | undefined, defaultEnterprise: string): string {
@@ -148,11 +150,12 @@ function columnText(name: string, column: MappedColumn): string {
   const { type } = column
   const plain = m(column)
   if (name === 'userid') return INTEGERS.has(type) ? plain : `btrim(${plain}::text)`
-  if (name === 'active') return TEXTS.has(type) ? `btrim(${plain}::text)` : plain
+  if (name === 'active' && TEXTS.has(type)) return `btrim(${plain}::text)`
   if (name === 'updated_at') return type === 'timestamptz' ? plain : `${plain}::timestamptz`
   if (name === 'closed_at') return `extract(epoch from ${plain}::timestamptz)`
   if (DAYS.has(name) && type.startsWith('timestamp')) return `${plain}::date`
   if (type.startsWith('_')) return arrayText(plain)
+  if (isJson(type)) return `case when ${type}_typeof(${plain}) <> 'null' then ${plain} end`
   if (type === 'bpchar') return `${plain}::text`
   if (type === 'numeric') return `trim_scale(${plain})`
   return plain

@@ -9,7 +9,6 @@ import {
   email,
   enterpriseCode,
   mobile,
-  mobileArea,
   oneOfTexts,
   text,
   thirdType,
@@ -40,7 +39,7 @@ export const employeeUpdate = defineOperation({
         .optional(),
       gender: oneOfTexts(['1', '2', '3'], '1 (male), 2 (female) or 3 (unknown)').optional(),
       email: email.optional(),
-      mobile_area: mobileArea.optional(),
+      mobile_area: digits.optional(),
       mobile: mobile.optional(),
       remark: text(254).optional(),
       dept_code: text(50).optional(),
@@ -60,7 +59,7 @@ export const employeeUpdate = defineOperation({
           'must be a JSON list of {attributeCode, attributeValue}, each of 1 to 100 characters',
         )
         .optional(),
-      cost_center_id: digits(10)
+      cost_center_id: digits
         .refine(
           value => Number(value) >= 1 && Number(value) <= MAX_COST_CENTER,
           `must be a whole number from 1 to ${MAX_COST_CENTER}`,
@@ -106,7 +105,7 @@ export const employeeGet = defineOperation({
     .strictObject({
       userid: userid.optional(),
       enterprise_code: enterpriseCode.optional(),
-      mobile_area: mobileArea.optional(),
+      mobile_area: digits.optional(),
       mobile: mobile.optional(),
       email: email.optional(),
     })

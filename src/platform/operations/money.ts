@@ -6,6 +6,7 @@ import {
   decimal,
   enterpriseCode,
   externalNumber,
+  fitsNotification,
   text,
   whole,
   wholeOf,
@@ -110,6 +111,8 @@ const tradeInfo = z
     { path: ['thirdPayAmount'], message: 'must be equal to thirdCostAmount (rebate mode)' },
   )
 
+const UNFIT_RULE = 'must not contain &, = or control characters: the notification would be refused'
+
 /** Refund an order (section 4.10). The platform refuses a number that was used before. */
 export const refundCreate = defineOperation({
   name: 'seller/v3/pay/syncRefund',
@@ -143,6 +146,9 @@ export const refundCreate = defineOperation({
         ]),
       ),
     }),
+    ...(['outerTradeNo', 'outerRefundNo'] as const)
+      .filter(field => request.notifyUrl !== undefined && !fitsNotification(request[field]))
+      .map(field => ({ field, rule: UNFIT_RULE })),
     ...(priceDifferenceMode && request.costAmount === undefined && request.tradeInfo === undefined
       ? [{ field: '', rule: 'needs one of costAmount and tradeInfo (price-difference mode)' }]
       : []),

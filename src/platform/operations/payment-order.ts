@@ -95,7 +95,10 @@ export const paymentOrderList = defineOperation({
     page_index: whole(1, MOST_PAGES).optional(),
     page_size: whole(1, 100).optional(),
   }),
-  response: z.object({ total_count: wholeOrNull, data_list: rows(paymentOrder) }),
+  response: z
+    .object({ total_count: wholeOrNull, data_list: rows(paymentOrder) })
+    .nullable()
+    .transform(page => page ?? { total_count: 0, data_list: [] }),
 })
 
 /** One payment order with its e-commerce detail, if it is one of the new mall (section 4.8). */

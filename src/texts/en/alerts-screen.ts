@@ -77,7 +77,7 @@ export const alertsScreen = {
     'Alerts of severity “{least}” and above arrive here, in the channel {channel}. Nothing is wrong: this is a test message.',
   'alerts.test.open': 'Open the console',
   'alerts.test.sent': 'The channel {channel} accepted the test message.',
-  'alerts.test.failed': 'The channel {channel} did not accept the test message.',
+  'alerts.test.failed': 'The channel {channel} did not accept the test message, or not for all recipients.',
   'alerts.test.answer': 'Its server answered: {answer}',
   'alerts.test.elsewhere': 'This console’s settings have no channel {channel}.',
   'alerts.rules': 'Rules',

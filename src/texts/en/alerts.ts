@@ -17,7 +17,8 @@ export const alerts = {
     '{planned, plural, one {# entry of its plan is} other {# entries of its plan are}} not sent before a person decides.',
   'alert.held_run.remedy':
     'Look at its plan in the console or with `dirsync plan {run}`, then `dirsync approve {run}` or `dirsync reject {run} --reason R`.',
-  'alert.held_run.over': 'It was decided, or a later run took its place.',
+  'alert.held_run.over':
+    'It was decided, a later run took its place, or its HR source or platform account was taken away.',
   'alert.source_suspect.title': 'HR’s data looks wrong ({kind})',
   'alert.source_suspect.what': 'Run {run}: {message}',
   'alert.source_suspect.remedy':
@@ -29,7 +30,8 @@ export const alerts = {
     '{lasted, select, never {No run of this kind has ended well yet} other {The last one that ended well was {age} ago}}; its schedule has one every {interval}.{error, select, none {} other { The latest failed: {error}}}',
   'alert.run_overdue.remedy':
     'Use `dirsync runs` to see how the latest ones ended, and `dirsync status` to see whether work is halted.',
-  'alert.run_overdue.over': 'A run has ended well.',
+  'alert.run_overdue.over':
+    'No run is overdue now: one has ended well, a person decided about it or cancelled it, its schedule was changed, paused or switched off, a halt or a pause holds it back, or a scheduler has just come back.',
   'alert.files_overdue.title': 'HR’s files no longer come{source, select, none {} other { ({source})}}',
   'alert.files_overdue.what':
     'Runs still read the same delivery, and it looks right. What has changed in HR since then does not reach the platform.',
@@ -58,7 +60,8 @@ export const alerts = {
     'The platform has confirmed {in_sync, number} of {in_scope, number} employees as HR has them. Employees whose change is waiting for a decision, was rejected or was accepted as different are not counted, nor those without an HR source.',
   'alert.out_of_sync.remedy':
     'See on the overview what the others are waiting for: open cases, activation on the platform, or sending.',
-  'alert.out_of_sync.over': 'Enough employees are in sync again.',
+  'alert.out_of_sync.over':
+    'Of the employees who are counted enough are in sync now: they were confirmed, or others are no longer counted. Or somebody has paused all calls, which keeps the rest out of sync.',
   'alert.work_stuck.title': 'Work is not getting done',
   'alert.work_stuck.what':
     '{operation}: the oldest of {count, plural, one {# entry} other {# entries}} has been waiting {age} longer than needed, although nothing is halted.{cause, select, not_queued { The scheduler has given none of it to the workers.} not_taken { No worker takes any work: {idle, select, never {none has started a job} other {the last job started {idle} ago}}.} others_first { Workers are doing other work meanwhile.} other {}}',
@@ -92,6 +95,13 @@ export const alerts = {
   'alert.process_lost.remedy':
     'Look at its log and its machine, then start it again. If its container is unhealthy, restart it: Docker does not do that by itself.',
   'alert.process_lost.over': 'It is alive again, another one has taken its place, or a day has passed.',
+  'alert.money_contradicted.title':
+    '{subject, select, refund {Refunds that were called refused were carried out} other {Top-ups that were called refused were carried out}}',
+  'alert.money_contradicted.what':
+    '{subject, select, refund {Within seven days {count, plural, one {# refund} other {# refunds}} that had been called refused turned out to be carried out; the latest is {latest} of order {of}. If another one was sent instead, the order is refunded twice.} other {Within seven days {count, plural, one {# top-up} other {# top-ups}} that had been called refused turned out to be carried out; the latest is {latest} of account {of}. If another one was sent instead, the account is topped up twice.}}',
+  'alert.money_contradicted.remedy':
+    '{subject, select, refund {Check order {of} for a second refund: the console’s screen Money lists what was sent.} other {Check account {of} for a second top-up: the console’s screen Money lists what was sent.}}',
+  'alert.money_contradicted.over': 'None, or fewer than the figure, within the last seven days.',
   'alert.notification_misfit.title': 'Refund notifications that match no refund',
   'alert.notification_misfit.what':
     'Within a day the platform notified dirsync of {count, plural, one {# refund} other {# refunds}} that it never sent, or sent with another order or amount; the latest is {latest}.',
@@ -100,7 +110,7 @@ export const alerts = {
   'alert.notification_misfit.over': 'Fewer have come within the last day, or they match a refund by now.',
   'alert.clock.title': 'A clock is wrong',
   'alert.clock.what':
-    'A worker’s clock differs from the platform’s by {seconds}. From 5 minutes on, the platform refuses calls.',
+    'A worker’s clock differs from the platform’s by {seconds}. dirsync corrects for it in its calls, but from 5 minutes on a receiver on that machine refuses the platform’s notifications.',
   'alert.clock.remedy': 'Set the machine’s clock (NTP); `dirsync doctor` shows the difference.',
   'alert.clock.over': 'The clock of no running process is known to be wrong.',
   'alert.tokens.title': 'Too many access tokens are created',
@@ -140,7 +150,7 @@ export const alerts = {
   'alert.database_away.over': 'It answers again. Work continues by itself unless it is paused or halted.',
   'alert.dead_channel.title': 'Alerts are not delivered: {subject}',
   'alert.dead_channel.what':
-    'The channel {subject} does not accept messages{answer, select, none {} other {: {answer}}}.',
+    'The channel {subject} does not accept messages, or not for all recipients{answer, select, none {} other {: {answer}}}.',
   'alert.dead_channel.remedy':
     'Check its settings, then try it with `dirsync alerts test --channel {subject}`.',
   'alert.dead_channel.over':
@@ -168,6 +178,7 @@ export const alerts = {
   'alert_rule.calls_rejected': 'Calls are rejected',
   'alert_rule.role_missing': 'A process is missing',
   'alert_rule.process_lost': 'A process is gone or frozen',
+  'alert_rule.money_contradicted': 'Refunds or top-ups were carried out after all',
   'alert_rule.notification_misfit': 'A notification matches no refund',
   'alert_rule.clock': 'A clock is off',
   'alert_rule.tokens': 'Too many access tokens',
@@ -178,39 +189,29 @@ export const alerts = {
   'alert_rule.database_away': 'The database is down',
   'alert_rule.dead_channel': 'A channel accepts no messages',
   'alert_rule.heartbeat_failing': 'The heartbeat fails',
-  'alerts.figure.halt': '{figure, plural, =0 {at once} other {after # min}}',
-  'alerts.figure.paused': 'after {figure, number} h',
+  'alerts.figure.minutes': '{figure, plural, =0 {at once} other {after # min}}',
+  'alerts.figure.hours': 'after {figure, number} h',
   'alerts.figure.held_run': '{figure, plural, =0 {at once} other {after # min}}',
-  'alerts.figure.source_suspect': '{figure, plural, =0 {at once} other {after # min}}',
   'alerts.figure.run_overdue':
     'after {figure, plural, one {# interval} other {# intervals}} of its schedule without a good run',
   'alerts.figure.files_overdue': 'after {figure, number} h without a new delivery',
-  'alerts.figure.schedule_paused': 'after {figure, number} h',
-  'alerts.figure.job_failing': '{figure, plural, =0 {at once} other {after # min}}',
   'alerts.figure.cases_jump':
     'when a category rises within an hour by more than {figure, number}, and by more than {second, number} % of the employees',
   'alerts.figure.out_of_sync': 'when less than {figure, number} % are in sync for an hour',
   'alerts.figure.work_stuck': 'after {figure, number} min',
-  'alerts.figure.money_unknown': '{figure, plural, =0 {at once} other {after # min}}',
   'alerts.figure.calls_rejected': 'when more than {figure, number} % are rejected within 15 min',
-  'alerts.figure.role_missing': '{figure, plural, =0 {at once} other {after # min}}',
-  'alerts.figure.process_lost': '{figure, plural, =0 {at once} other {after # min}}',
+  'alerts.figure.money_contradicted': 'from {figure, number} within seven days on',
   'alerts.figure.notification_misfit': 'from {figure, number} within a day on',
   'alerts.figure.clock': 'when it differs by more than {figure, number} s',
   'alerts.figure.tokens': 'when more than {figure, number} are created within an hour',
-  'alerts.figure.queue_away': '{figure, plural, =0 {at once} other {after # min}}',
-  'alerts.figure.hr_sources_differ': '{figure, plural, =0 {at once} other {after # min}}',
   'alerts.figure.database_full': 'from {figure, number} % of the connections, or of {second, number} GB',
   'alerts.figure.database_slow': 'when figures take more than {figure, number} ms, three times in a row',
-  'alerts.figure.database_away': '{figure, plural, =0 {at once} other {after # min}}',
-  'alerts.figure.dead_channel': 'after {figure, number} min',
-  'alerts.figure.heartbeat_failing': 'after {figure, number} min',
   'runbook.halt':
     'All calls, or those of one enterprise, have stopped because something refuses them or does not answer. Waiting work is kept and continues by itself.\nThe console’s screen Halts and processes, or `dirsync status`, says what is wrong and how to fix it. `dirsync doctor` tests HR, the platform, the credentials and the clock one by one.\nUsual causes: the platform or HR is down, the application secret was changed, an enterprise code is not bound to the application.\nFix the cause. dirsync probes at growing intervals and continues once a probe succeeds; “Probe now” in the console does not wait for that.\nAfter a new secret, password or address, restart dirsync: settings are read at its start. Doctor reads them anew, so it finds nothing wrong.\nIf doctor finds nothing wrong and the halt comes back after a restart, ask the platform’s support and give them the trace id of a case.',
   'runbook.paused':
     'A person has paused all calls, and they are still paused. The alert says who and why.\nAsk that person whether the reason still holds.\nResume with `dirsync resume`, or on the console’s overview. Waiting work is then sent at the permitted rate.\nIf the pause has to last, mute this rule for that time.',
   'runbook.held_run':
-    'A run would change or delete more than the breakers permit, so what no person has approved of it is not sent. Other work continues.\nLook at the plan: the console’s screen Runs, or `dirsync plan RUN`. It shows the counts by reason, column and department, and samples.\nIf HR really changed so much, for example in a reorganisation: `dirsync approve RUN`. Exactly the stored plan is sent.\nIf HR or the mapping is wrong, fix it. The run is then checked again and superseded by itself; or `dirsync reject RUN --reason R`.\nIf in doubt, ask the people responsible for HR’s data. Waiting does no harm except for the delay.\nIf such plans are normal here, raise the BREAKER_… settings.',
+    'A run would change or delete more than the breakers permit, so what no person has approved of it is not sent. Whatever else such runs find in that HR source waits with it, unless a part of the plan was decided. Work that was passed before, retries, and syncs by name go on.\nLook at the plan: the console’s screen Runs, or `dirsync plan RUN`. It shows the counts by reason, column and department, and samples.\nIf HR really changed so much, for example in a reorganisation: `dirsync approve RUN`. Exactly the stored plan is sent.\nIf HR or the mapping is wrong, fix it. The run is then checked again and superseded by itself; or `dirsync reject RUN --reason R`.\nIf in doubt, ask the people responsible for HR’s data. Waiting does no harm except for the delay.\nIf such plans are normal here, raise the BREAKER_… settings.',
   'runbook.source_suspect':
     'HR’s data looked so wrong that nothing was planned: no rows, far fewer than before, a column that became empty, or duplicate keys.\nThe run’s message says which of these it was: the console’s screen Runs, or `dirsync runs RUN`.\nRun the mapping’s query in HR yourself; `dirsync plan` shows what a run would do, and writes nothing. Usual causes: an HR import that broke off, a changed view, a lost permission.\nFix HR or the mapping. The next run then passes; `dirsync resync`, or `dirsync resync --full` for a full one, does not wait for it.\nIf HR is right, for example after many employees have left, raise GATE_MAX_FEWER_ROWS or GATE_MAX_EMPTIED for one run.\nIf you do not run HR’s database, call its administrators: employees do not change on the platform until this is fixed.',
   'runbook.run_overdue':
@@ -235,10 +236,12 @@ export const alerts = {
     'No living process has this role: without a scheduler HR is not read and no run starts, without a worker nothing is sent.\nHalts and processes lists the processes of the last day, with host and last sign of life.\nLook at the log of the one that ended: a wrong setting, not enough memory, a machine that is down.\nStart it again: `dirsync start --roles ROLE`, or `docker compose up -d`. Waiting work is done at once.\nIf it ends again within a minute, `dirsync doctor` in its environment says why.',
   'runbook.process_lost':
     'A process stopped showing signs of life without shutting down in order: it was killed, its machine is down or cut off, or it hangs. Others of its roles may still do the work, at a lower rate and without a reserve.\nHalts and processes lists the processes of the last day, with host, roles and last sign of life.\nIs it still running there? Then it hangs: keep its log and restart it. Docker does not restart an unhealthy container by itself: `docker compose restart SERVICE`.\nIf it is gone, its log and its machine’s log tell why (not enough memory, a node that is down). Start it again, and the alert is over.\nIf it was stopped for good, mute it: after a day the alert is over. A `dirsync start` that is stopped with SIGTERM shuts down in order and raises no alert.',
+  'runbook.money_contradicted':
+    'The platform, a person or the order record had said that a refund or top-up was not carried out. Then the platform said that it was: by a notification, or by an answer that came late. Beside its state stands “was called refused”: in the console’s screen Money, `dirsync refund list` and `dirsync topup list`.\nWhile it was called refused, another one could be sent instead. Check there whether that was done.\nIf there is no second one, nothing is wrong: do not send it again, and acknowledge the alert.\nIf there is one, look in the platform’s back office whether both were carried out, and ask its support how to take one back. Give both numbers.\nIf a person had said so, ask how they knew: `dirsync.command` has who and why.\nThe alert is over seven days after the latest one.',
   'runbook.notification_misfit':
     'The platform sent signed refund notifications that match no refund of dirsync: an unknown number, or another order or amount.\nThe alert names the latest number. Look it up in the platform’s back office.\nUsual causes: another system sends refunds with the same application; a refund was sent by hand; dirsync’s database was restored from an older state.\nIf another system sends refunds, have its notifications sent to it.\nIf order or amount differ for a refund that dirsync did send, tell the platform’s support before more is refunded.\nThe platform repeats such notifications for a while; the alert is over a day after the last one.',
   'runbook.clock':
-    'The clock of a machine with a worker differs from the platform’s. From 5 minutes on the platform refuses every call.\n`dirsync doctor` on that machine shows by how much.\nTurn on time synchronisation there (`timedatectl`, chrony, NTP); for a container, on its host.\nNothing has to be restarted.\nIf the machine’s clock is right, the platform’s gateway returns a wrong time: ask its support.',
+    'The clock of a machine with a worker differs from the platform’s. dirsync corrects for it in its calls, but from 5 minutes on a receiver on that machine refuses the platform’s notifications.\n`dirsync doctor` on that machine shows by how much.\nTurn on time synchronisation there (`timedatectl`, chrony, NTP); for a container, on its host.\nNothing has to be restarted.\nIf the machine’s clock is right, the platform’s gateway returns a wrong time: ask its support.',
   'runbook.tokens':
     'dirsync creates far more access tokens than it needs: one should last for hours.\nMostly another system creates tokens with the same application id, and each new one invalidates the previous one.\nFind that system: a second deployment, a test environment with production’s credentials, a script.\nGive it an application id of its own, or have it share the token.\nAt 50 within an hour dirsync stops creating them for a while and halts, so that it never reaches the platform’s limit of 60.',
   'runbook.queue_away':
@@ -250,7 +253,7 @@ export const alerts = {
   'runbook.database_slow':
     'Reading dirsync’s figures takes a handful of small queries, but took too long three times in a row.\nLook at the server: processor, memory, disks, other databases on it.\n`select pid, state, wait_event_type, now() - query_start, query from pg_stat_activity order by query_start` shows what is running or waiting for locks.\nIs autovacuum on, and is a backup or an import running?\nIf the network to the server is slow, raise ALERT_DATABASE_SLOW; if dirsync itself is slow, give the server more resources.',
   'runbook.database_away':
-    'dirsync’s own database does not answer. Nothing is read or sent meanwhile, and nothing is lost.\nThis alert comes from the memory of the process that last checked the rules; the console shows no figures until the database is back.\nIs the server up? Check `pg_isready`, its log, its disk.\nIs the network open? `dirsync doctor` tests DATABASE_URL.\nOnce it answers, all processes continue by themselves; none has to be restarted.\nIf it has to be restored from a backup, stop dirsync first, and read Backup in docs/operating.md.',
+    'dirsync’s own database does not answer. Nothing is read or sent meanwhile, and nothing is lost.\nThis alert comes from the memory of the process that last checked the rules; the console shows no figures until the database is back.\nIs the server up? Check `pg_isready`, its log, its disk.\nIs the network open? `dirsync doctor` tests DATABASE_URL.\nOnce it answers, all processes continue by themselves; none has to be restarted.\nIf the process that told of it is restarted before that, no message says that it is over: close it at its receivers yourself.\nIf it has to be restored from a backup, stop dirsync first, and read Backup in docs/operating.md.',
   'runbook.dead_channel':
     'A channel does not accept messages, so people who rely on it are not notified. The other channels get this alert.\nThe console’s screen Alerts, or `dirsync alerts channels`, shows the last answer of its server.\nUsual causes: a deleted robot or webhook, a changed secret or keyword, an expired mail password, a proxy or firewall.\nCorrect its ALERT_CHANNEL_… settings and restart dirsync.\n`dirsync alerts test --channel NAME` sends one message and shows the server’s answer.\nOnce it works, one message sums up what happened meanwhile.',
   'runbook.heartbeat_failing':

@@ -56,7 +56,8 @@ export const employees = {
   'employees.now.halted': 'Work is halted: {message}',
   'employees.now.waiting': 'Not in sync yet.',
   'employees.now.waiting.remedy': 'Waiting to be sent. There is nothing to do.',
-  'employees.now.waiting.plan': 'There is no work in the outbox. Sync now, or wait for the next run.',
+  'employees.now.waiting.plan':
+    'The outbox has no update of the employee. Sync now, or wait for the next run.',
   'employees.now.waiting.replan': 'HR has changed the row since it was planned. The next plan picks it up.',
   'employees.now.waiting.later': 'The next attempt is',
   'employees.now.dead_lettered': 'In review. Not retried while the HR row stays the same.',
@@ -64,6 +65,8 @@ export const employees = {
   'employees.now.awaiting_activation': 'HR has the employee, but the platform does not yet.',
   'employees.now.awaiting_activation.remedy':
     'The employee has to be activated on the platform. dirsync then continues by itself.',
+  'employees.now.activated': 'The platform has the employee by now. The next try sends what differs.',
+  'employees.now.back': 'HR has the employee by now. The next run looks at the row.',
   'employees.now.held': 'HR has changed. Nothing is sent until run {run} is decided.',
   'employees.now.held.remedy':
     'Look at the plan, then approve or reject it. “Sync now” sends this employee alone.',
@@ -202,6 +205,7 @@ export const employees = {
   'step.asked_again': 'There was no answer. It is retried by itself: {message}',
   'step.asked_halted': 'Calls are halted: {message}',
   'step.asked_queued': 'Waiting for its turn.',
+  'step.put_off': 'Put off. It is retried by itself: {message}',
   'step.asked_not_needed': 'Not needed.',
   'step.sent_nothing': 'Nothing differs.',
   'step.sent_fields': 'Sent: {fields}.',

@@ -70,6 +70,7 @@ export const overview = {
     'Drag across a curve to see that time alone; click on it for the runs of that moment.',
   'overview.runs_then': 'Runs requested in this time',
   'overview.no_history': 'Nothing has been recorded yet. A point is added every five minutes.',
+  'overview.not_kept': 'Nothing is kept of that time: curves go back {days, number} days.',
   'overview.share_at': '{share} at {time}',
   'overview.cases_and_work': 'unresolved cases, and entries to be sent',
   'overview.cases_at':

@@ -88,7 +88,7 @@ export const plan = {
   'plan.department': 'Department',
   'plan.from': 'Leaves department',
   'plan.by_move': 'By move',
-  'plan.move': 'From department to department',
+  'plan.move': 'From department → to department',
   'plan.more_moves':
     'and {atLeast, select, true {at least } other {}}{count, number} more: filter below by department.',
   'plan.count': 'Count',

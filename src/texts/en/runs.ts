@@ -145,6 +145,7 @@ export const runs = {
   'runs.commands': 'What people did',
   'runs.when': 'When',
   'runs.command': 'Action',
+  'runs.commands_latest': 'the latest {shown, number} of {count, number}',
   'runs.no_commands': 'No one has acted on it since it was requested.',
   'runs.gate': 'HR’s data in this run',
   'runs.against': 'compared with run {run}, the last good one',

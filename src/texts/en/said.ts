@@ -122,6 +122,8 @@ export const saidTexts = {
   'said.hr_late': 'the HR database did not answer within {seconds} s',
   'said.platform_late':
     'The platform did not answer for all rows within {seconds} s. Ask again, or for fewer rows.',
+  'said.hr_too_old':
+    'the HR server says that it is PostgreSQL {version}, and dirsync reads {oldest} and later. openGauss and Kingbase say which older version they come from: have their data delivered as files',
   'said.hr_too_slow': "HR's server needed more than {seconds} s for the SELECT, and stopped it",
   'said.files_unread': "HR's files cannot be read ({reason})",
   'said.no_space': 'no space left in HR_FILES_KEEP',
@@ -129,7 +131,7 @@ export const saidTexts = {
   'said.duckdb_silent': 'DuckDB does not answer',
   'said.in_mapping': '{place}: {reason}',
   'said.value_refused':
-    'the query failed on a value in HR (SQLSTATE {state}); make its casts and arithmetic accept every row (`dirsync hr check` tells which does not)',
+    'the query failed on a value in HR ({state}); make its casts and arithmetic accept every row (`dirsync hr check` tells which does not)',
   'said.value_refused_otherwise': 'the query failed on a value in HR ({state})',
   'said.culprit': '{reason}. It is column {column}.',
   'said.culprit_of': '{reason}. It is column {column} of employee {userid}.',
@@ -167,7 +169,8 @@ export const saidTexts = {
   'said.mapping_no_value': 'column {column} cannot be of type {type} (make it a single plain value)',
   'said.select_zero': 'the character U+0000 stands here, which no statement can hold; save the file as UTF-8',
   'said.select_unclosed': 'a quote or comment is not closed',
-  'said.select_in_comment': 'the server runs what stands in this comment; write it without the comment',
+  'said.select_in_comment':
+    'the server runs what stands in this comment; leave it out, or write it without the comment',
   'said.select_second': 'a second statement begins; the mapping must be one SELECT',
   'said.select_parenthesis': 'a parenthesis closes that was never opened',
   'said.select_empty': 'the file holds no statement; it must be one SELECT',
@@ -250,7 +253,8 @@ export const saidTexts = {
     'the file {file} has a formula without a value in cell {cell} of sheet {sheet}: save it with Excel',
   'said.file_no_text_of_cell': 'the file {file} lacks the text of cell {cell} of sheet {sheet}',
   'said.file_no_sheet': 'the file {file} has nothing in its first sheet, {sheet}',
-  'said.file_too_big': 'the file {file} holds more than 512 MB of shared texts; export it as CSV',
+  'said.file_too_big':
+    'the file {file} has more than 192 MB of shared texts, more than 65,536 characters in a cell, or more than 16,384 cells in a row; export it as CSV',
   'said.paused_by': 'All calls are paused ({name}: {words})',
   'said.resume_remedy': 'Let them go on with `dirsync resume`.',
   // What stops a run before it writes, and what became of it.
@@ -273,6 +277,8 @@ export const saidTexts = {
     'No department is deleted before a run has read all employees and passed: look at the latest run of kind changes.',
   'said.employees_held':
     'No department is deleted while run {run} is held: look at its plan, and approve or reject it.',
+  'said.employee_unlocated':
+    'No department of an enterprise is deleted before the platform has told in which one each employee is. It has not told of {name}: see their page, or dirsync employee.',
   'said.straying':
     '{count} of {rows} rows that HR delivers are of enterprises that are not those of the source: check the mapping query, or enterprise_codes in the file of HR_SOURCES',
   'said.misassigned':
@@ -295,6 +301,8 @@ export const saidTexts = {
     'Since then HR has changed {count} row: approval sends the plan as it was stored and leaves them to the next one.',
   'said.changed_rows_since':
     'Since then HR has changed {count} rows: approval sends the plan as it was stored and leaves them to the next one.',
+  'said.approved_but_failed':
+    'It was approved, but could not be carried out, and nothing of it was sent: {reason}. Decide again.',
   'said.not_checked': 'HR could not be checked again: {reason}',
   'said.plan_stays': 'The plan stays as it was stored.',
   'said.held_already': 'Run {run} was held with such a plan already.',
@@ -323,7 +331,8 @@ export const saidTexts = {
   'said.unfit': 'What the platform gave cannot be stored (SQLSTATE {state}).',
   'said.unfit_remedy': 'Report it with the attempt and its time.',
   'said.taxpayer_remedy': 'Correct the number in TAXPAYER_IDENTIFIERS.',
-  'said.no_taxpayers': 'TAXPAYER_IDENTIFIERS is empty: there is no taxpayer to ask for',
+  'said.no_taxpayers':
+    'TAXPAYER_IDENTIFIERS is empty: there is no taxpayer to ask for, and none is marked gone',
   'said.refused_before': 'the platform refused this before: see case {cases}',
   'said.short_lists':
     'lists of which the platform counts more rows than it returned: {lists}, such as {list}, of which it counts {counted} and returned {found}',
@@ -370,7 +379,7 @@ export const saidTexts = {
   'said.account_busy':
     'top-up {number} ({amount}) of the same account is open ({money_state}): find out first whether it was carried out; to send another one beside it, name it: dirsync topup send … --although-open {number}',
   'said.account_changed':
-    'nothing was sent: top-up {number} ({amount}) of the same account has been sent since you were asked; check whether yours is still wanted, then send it',
+    'nothing was sent: top-up {number} ({amount}) of the same account was accepted since you were asked; check whether yours is still wanted, then send it',
   'said.topup_busy': 'top-up {number}, or another one of account {account}, is being sent at this moment',
   'said.record_shows_none':
     'the order record shows no amount refunded, {before} before this refund of {amount}',
@@ -386,8 +395,8 @@ export const saidTexts = {
   'said.not_carried_out': 'it was not carried out, and cannot be any more',
   'said.record_cannot_tell':
     'what was refunded before is not known, so the order record cannot tell: {reading}',
-  'said.no_payment_order':
-    "none of the order's payment orders is known, so the platform may still be carrying the refund out: mirror payment orders (MIRRORS=orders, or once with dirsync resync --orders; PAYMENT_ORDER_DAYS has to reach back to the order) so that dirsync can tell, or look in the platform's back office, then say so with dirsync refund resolve",
+  'said.payment_orders_missing':
+    "the payment orders that dirsync knows do not add up to what was paid for the order, so the platform may still be carrying the refund out: mirror payment orders (MIRRORS=orders, or once with dirsync resync --orders; PAYMENT_ORDER_DAYS has to reach back to the order) so that dirsync can tell, or look in the platform's back office, then say so with dirsync refund resolve",
   'said.left_to_person': 'ask the platform, then say so with dirsync refund resolve',
   'said.merged': 'merged into case {case}',
   'said.more_withheld': 'more is withheld',
@@ -399,6 +408,9 @@ export const saidTexts = {
   'said.switched_off': 'its feature is switched off for the enterprise',
   'said.not_kept': 'the platform accepted it before, and did not keep it',
   'said.mistaken': 'HR does not say that it is a passport, and the platform has an identity card',
+  'said.held_unsent': 'run {run} waits for a decision; until then only a sync by name sends it',
+  'said.rejected_unsent': 'rejected with run {run}; only a sync by name sends it',
+  'said.leavers_unsent': 'nothing is sent about leavers',
   'said.keeps_own': 'HR has none, the platform keeps its own',
   // Wrong settings: what one holds, and what it should hold.
   'said.either': '{one} or {other}',
@@ -446,7 +458,7 @@ export const saidTexts = {
   'said.wanted_least_entries': 'should have at least {limit} entries',
   'said.wanted_most_entries': 'should have at most {limit} entries',
   'said.wanted_one_line': 'should be at most {limit} characters on one line',
-  'said.wanted_app_ids': 'should be application ids of 8 characters, separated by commas',
+  'said.wanted_app_ids': 'should be application ids of at most 8 characters, separated by commas',
   'said.wanted_identifiers': 'should be identification numbers of at most 45 characters, separated by commas',
   'said.wanted_some_of': 'should be some of {names}, separated by commas',
   'said.wanted_one_of': 'should be one of {names}',
@@ -463,7 +475,7 @@ export const saidTexts = {
   'said.wanted_host': 'should name a host',
   'said.wanted_user': 'should name a user',
   'said.wanted_folder': 'should name a folder by its whole path, as in files:/srv/hr',
-  'said.wanted_encoded_path': 'should have ? and # of the path percent-encoded, and no parameters',
+  'said.wanted_encoded_path': 'should have ?, # and % of the path percent-encoded, and no parameters',
   'said.wanted_in_address_file': '{place}: the address in address_file {wanted}',
   'said.address_file_empty': '{place}: its address_file is empty',
   'said.address_file_unreadable': '{place}: its address_file cannot be read',
@@ -624,8 +636,8 @@ export const saidTexts = {
   'said.run_or_dry_run': 'give the number of a run, or --dry-run with the number of a dry run',
   'said.to_or_nobody': 'give either --to and a name, or --nobody',
   'said.either_option': 'give either {one} or {other}, not both',
-  'said.case_or_bulk': 'give either the number of a case or --bulk, not both',
-  'said.ids_or_category': 'give either the numbers of cases or --category, not both',
+  'said.case_or_bulk': 'give either the number of a case, or --bulk',
+  'said.ids_or_category': 'give either the numbers of cases, or --category',
   'said.give_yes': 'nothing was changed: give --yes to switch',
   'said.that_file_not_json': 'that file is not JSON',
   'said.no_such_operation': 'there is no operation {text}: there are {names}',
@@ -639,6 +651,9 @@ export const saidTexts = {
   'said.days_reversed': '--from {from} lies after --to {to}: give the earlier day first',
   'said.two_requests': '--json names two files: give one request',
   'said.not_a_field': '{text} is not a field of {operation}: there are {names}',
+  'said.takes_no_fields': '{operation} takes no fields, and {text} is not one of its options',
+  'said.token_of_metrics':
+    'This is CONSOLE_TOKEN, which is for /metrics alone. For the API, send a token that `dirsync tokens add` printed.',
   'said.given_twice': '{name} is given twice',
   'said.needs_a_value': '{name} needs a value',
   'said.once_needs_roles': '--once needs the roles scheduler and worker: leave --roles out',
@@ -654,7 +669,7 @@ export const saidTexts = {
   'said.account_other':
     'this database is the memory of {ours}, but PLATFORM_APP_ID and PLATFORM_BASE_URL name {theirs}: correct them, or run `dirsync switch-account --yes` to let the other account follow (with --keep-memory if it is the same account at another address)',
   'said.switch_alive':
-    'dirsync is running (process {processes}): stop it first; one that was killed counts as running for 15 s',
+    'dirsync is running as {processes}: stop it first; one that was killed counts as running for 15 s',
   'said.switch_money':
     'the outcome of {names} is unknown, and another account cannot tell it: `dirsync refund settle`, or `dirsync refund resolve` and `dirsync topup resolve`, first',
   'said.mapping_without_table': '{file} reads no table: name the tables with --table',
@@ -676,6 +691,7 @@ export const saidTexts = {
   'said.pooled':
     "DATABASE_URL leads through a pooler that changes the server's session between statements, so locks and LISTEN do not hold: connect to PostgreSQL itself, or use the pooler's session mode",
   'said.embedded_busy': '{folder} cannot be started over while process {processes} uses it: stop it first.',
+  'said.embedded_no_folder': '{folder} cannot be used as a folder ({reason})',
   'said.embedded_not_writable':
     'This user cannot write to the folder {folder}: run dirsync as the user it belongs to, or somewhere else.',
   'said.embedded_locked':
@@ -763,6 +779,7 @@ export const saidTexts = {
   'said.run_was_rejected': 'run {run} was rejected by {name} at {time}',
   'said.run_was_cancelled': 'run {run} was cancelled by {name} at {time}',
   'said.no_held_run': 'there is no held run {run}',
+  'said.run_is_not_held': 'run {run} is {run_state}: there is nothing to decide',
   'said.no_such_filter': 'a plan cannot be filtered by {names}',
   'said.part_needs_filter': 'say which part: without a filter it would be the whole plan',
   'said.part_is_unnamed': 'tick some rows, or give a filter: the whole plan is decided by approve and reject',
@@ -807,8 +824,8 @@ export const saidTexts = {
   'doctor.no_account': 'the database belongs to no account yet; the first start binds it to {account}',
   'doctor.account': '{account}, since {time}; deployment {name}',
   'doctor.addresses_of_source':
-    'HR source {name} is read at {address} by {processes}, and elsewhere by others',
-  'doctor.addresses': 'HR is read at {address} by {processes}, and elsewhere by others',
+    'HR source {name} is read at {address} by process {processes}, and elsewhere by others',
+  'doctor.addresses': 'HR is read at {address} by process {processes}, and elsewhere by others',
   'doctor.same_address':
     'Where these are different databases, give all processes the same one and restart them: each would send what its own says.',
   'doctor.needs_database': 'not checked: the token and the pacer live in the database',
@@ -831,7 +848,6 @@ export const saidTexts = {
   'doctor.correct_it': 'Correct it, then run this again: the rest was not checked.',
   'doctor.holds_queue': '{name} holds the queue',
   'doctor.queue_schema': "the queue's schema is of version {version}",
-  'doctor.run_migrate': 'run `dirsync migrate`',
   'doctor.correct_postgres': 'correct DATABASE_URL or PostgreSQL',
   'doctor.redis_silent': 'Redis does not answer',
   'doctor.start_redis': 'start it, or correct REDIS_URL',
@@ -848,7 +864,7 @@ export const saidTexts = {
   'doctor.redis_forgets': 'Redis may forget the queue when it restarts (appendonly no); it is then fed again',
   'doctor.set_appendonly': 'set appendonly yes',
   'doctor.sessions_read_only': '{name} answers; sessions are read-only ({state})',
-  'doctor.may_write': 'the HR user may write to {count} tables, though dirsync never does',
+  'doctor.may_write': 'the HR user may write to tables ({count}), though dirsync never does',
   'doctor.hidden_rows':
     'row-level security decides which rows of {names} the HR user sees, and may hide all of them',
   'doctor.show_rows': 'Give the HR user a policy that shows all employees, or BYPASSRLS.',
@@ -857,6 +873,8 @@ export const saidTexts = {
   'doctor.grant_select': 'Grant the HR user USAGE on the schema and SELECT on its tables.',
   'doctor.correct_file': 'Correct the file, or the setting that names it.',
   'doctor.reads_whole': 'every look-up of an employee reads all of {table}, about {rows} rows',
+  'doctor.reads_whole_foreign':
+    'every look-up of an employee reads all of {table}: its condition does not reach the server of this foreign table',
   'doctor.make_index': 'Have an index made in HR: {statement}.',
   'doctor.map_plainly':
     'Write the mapping so that an index finds one user id: map its column as it is, and join by indexed columns.',
@@ -908,6 +926,7 @@ export const saidTexts = {
   'doctor.rate_together': '{rate} calls per second, all processes together',
   'doctor.rate_learnt': '{rate} calls per second: learnt, none refused yet',
   'doctor.running': 'running: {processes}',
+  'doctor.running_as': '{count} {role}',
   'said.nobody_runs': 'no scheduler and no worker is running: start them with {command}',
   'said.nobody_is': 'no {role} is running: start one with {command}',
   'doctor.by_password': 'people sign in with a password',

@@ -328,13 +328,10 @@ export const terms = {
   'command.setup dismiss': 'hide the first steps',
   'command.tokens add': 'add an API token',
   'command.tokens revoke': 'revoke an API token',
-  // How much an alert matters (`alert.severity`), and where it and its messages stand.
+  // How much an alert matters (`alert.severity`), and where its messages stand.
   'severity.info': 'for information',
   'severity.warning': 'warning',
   'severity.critical': 'critical',
-  'alert_state.pending': 'not raised yet',
-  'alert_state.firing': 'firing',
-  'alert_state.ended': 'over',
   'alert_event.raised': 'sent',
   'alert_event.repeated': 'sent again',
   'alert_event.acknowledged': 'told who is on it',

@@ -37,6 +37,10 @@ export const workbench = {
     '{rows, number} of {of, number} have fewer digits than the others, and none begins with a zero: a spreadsheet may have removed leading zeros, so have it exported as text',
   'hr_check.doubt.rewritten':
     '{rows, number} of {of, number} end in .0 or have an exponent: a program may have taken them for numbers, so have them exported as text',
+  'hr_check.doubt.nulls':
+    "{rows, number} of {of, number} have a text that exports write for no value ({values}): write nullif(…, 'NULL'), with that text, in the SELECT (in MySQL with two backslashes for one)",
+  'hr_check.doubt.latin1':
+    '{rows, number} of {of, number} look like Chinese in a column that HR declares as latin1: write `convert(cast(convert(name using latin1) as binary) using gbk)` in the SELECT, or utf8mb4 for gbk',
   'hr_check.doubt.identity_userid':
     '{rows, number} of {of, number} look like identity numbers: take another column, user ids appear in logs and on pages',
   'hr_check.doubt.mobile_userid':
@@ -122,6 +126,15 @@ export const workbench = {
   'hr_init.which_states.departments': 'Which values mean open? Separated by commas',
   'hr_init.no_value': 'Type some of these values, separated by commas: {values}',
   'hr_init.column.value': 'VALUE',
+  'hr_init.empty': '(empty)',
+  'hr_init.empty_active.employees':
+    '{count, plural, one {# row is} other {# rows are}} empty in {column} and counted as in service.',
+  'hr_init.empty_active.departments':
+    '{count, plural, one {# row is} other {# rows are}} empty in {column} and counted as open.',
+  'hr_init.empty_gone.employees':
+    '{count, plural, one {# row is} other {# rows are}} empty in {column} and counted as left.',
+  'hr_init.empty_gone.departments':
+    '{count, plural, one {# row is} other {# rows are}} empty in {column} and counted as closed.',
   'hr_init.which_men': 'Which values of {column} mean male? Separated by commas, - for none',
   'hr_init.which_women': 'Which values of {column} mean female? Separated by commas, - for none',
   'hr_init.gender_unknown':

@@ -14,7 +14,7 @@ export const alerts = {
   'alert.held_run.what': '计划中有 {planned, plural, other {# 项}}待审批，审批之前不会发送。',
   'alert.held_run.remedy':
     '请在控制台或用 `dirsync plan {run}` 查看计划，再运行 `dirsync approve {run}` 批准，或 `dirsync reject {run} --reason R` 驳回。',
-  'alert.held_run.over': '已作出决定，或已被之后的同步任务取代。',
+  'alert.held_run.over': '已作出决定，已被之后的同步任务取代，或其人事数据源或平台账号已不再使用。',
   'alert.source_suspect.title': '人事数据可疑（{kind}）',
   'alert.source_suspect.what': '第 {run} 号同步任务：{message}',
   'alert.source_suspect.remedy':
@@ -25,7 +25,8 @@ export const alerts = {
     '{lasted, select, never {此类任务尚未成功过} other {上一次成功是在 {age}前}}；按定时计划应每 {interval} 一次。{error, select, none {} other {最近一次失败：{error}}}',
   'alert.run_overdue.remedy':
     '请用 `dirsync runs` 查看最近的同步任务如何结束，用 `dirsync status` 查看是否已停止。',
-  'alert.run_overdue.over': '已有同步任务成功完成。',
+  'alert.run_overdue.over':
+    '目前没有逾期的同步任务：已有同步任务成功完成、已由人工作出决定或取消、定时计划已修改、暂停或关闭、因停止或暂停而等待，或调度进程刚刚恢复。',
   'alert.files_overdue.title': '人事文件不再更新{source, select, none {} other {（{source}）}}',
   'alert.files_overdue.what':
     '同步任务读取的仍是同一批文件，内容没有异常；但人事系统此后的变化不会到达平台。',
@@ -53,7 +54,8 @@ export const alerts = {
   'alert.out_of_sync.what':
     '不计变更待审批、已驳回或差异已接受以及无人事数据源的员工，共 {in_scope, number} 名，其中 {in_sync, number} 名已由平台确认与人事系统一致。',
   'alert.out_of_sync.remedy': '请在概览中查看其余员工的状态：有异常项、等待激活，还是待发送。',
-  'alert.out_of_sync.over': '同步率已恢复。',
+  'alert.out_of_sync.over':
+    '计入的员工中，同步率已达到要求：已由平台确认，或其余员工不再计入。或者有人暂停了全部调用，其余员工因此尚未同步。',
   'alert.work_stuck.title': '待发送的数据迟迟未处理',
   'alert.work_stuck.what':
     '{operation}：共 {count, plural, other {# 项}}，其中最早的一项比正常所需多等了 {age}，而当前同步并未停止。{cause, select, not_queued {调度进程尚未将其中任何一项交给工作进程。} not_taken {没有工作进程在处理：{idle, select, never {从未开始处理} other {最近一次处理始于 {idle}前}}。} others_first {其间工作进程在处理其他数据。} other {}}',
@@ -82,13 +84,21 @@ export const alerts = {
   'alert.process_lost.remedy':
     '请查看其日志和所在机器，然后重新启动。如果容器状态为 unhealthy，请手动重启：Docker 不会自动重启它。',
   'alert.process_lost.over': '该进程已恢复、已有其他进程接替，或已超过一天。',
+  'alert.money_contradicted.title':
+    '{subject, select, refund {曾认定为未执行的退款实际已执行} other {曾认定为未执行的充值实际已执行}}',
+  'alert.money_contradicted.what':
+    '{subject, select, refund {七天内有 {count, plural, other {# 笔退款}}曾认定为未执行，但平台实际已执行；最近一笔为 {latest}，订单 {of}。如果此后另发过退款，该订单就会重复退款。} other {七天内有 {count, plural, other {# 笔充值}}曾认定为未执行，但平台实际已执行；最近一笔为 {latest}，账户 {of}。如果此后另发过充值，该账户就会重复充值。}}',
+  'alert.money_contradicted.remedy':
+    '{subject, select, refund {请检查订单 {of} 是否有第二笔退款：控制台的“资金”页面列出了已发送的退款。} other {请检查账户 {of} 是否有第二笔充值：控制台的“资金”页面列出了已发送的充值。}}',
+  'alert.money_contradicted.over': '最近七天内没有此类情况，或少于设定的数量。',
   'alert.notification_misfit.title': '退款通知与退款记录不符',
   'alert.notification_misfit.what':
     '一天内平台通知了 {count, plural, other {# 笔退款}}，但 dirsync 未发送过，或订单、金额不一致；最近一笔为 {latest}。',
   'alert.notification_misfit.remedy': '请在平台查询该退款单号：可能有其他系统以此应用退款，或金额不一致。',
   'alert.notification_misfit.over': '最近一天内此类通知已减少，或已与退款记录相符。',
   'alert.clock.title': '时钟不准',
-  'alert.clock.what': '工作进程所在机器的时钟与平台相差 {seconds}；相差超过 5 分钟，平台将拒绝调用。',
+  'alert.clock.what':
+    '工作进程所在机器的时钟与平台相差 {seconds}。dirsync 调用平台时会自动校正，但该机器上的其他程序不会；相差超过 5 分钟，该机器上的通知接收进程会拒收平台的通知。',
   'alert.clock.remedy': '请校准该机器的时钟（NTP）；`dirsync doctor` 会显示时差。',
   'alert.clock.over': '目前没有已知时钟不准的运行中进程。',
   'alert.tokens.title': '令牌创建过于频繁',
@@ -124,7 +134,8 @@ export const alerts = {
   'alert.database_away.remedy': '请启动数据库服务器，或恢复与它的网络连接；`dirsync doctor` 会指出问题所在。',
   'alert.database_away.over': '数据库已恢复。除非已暂停或停止，工作会自动继续。',
   'alert.dead_channel.title': '告警无法送达：{subject}',
-  'alert.dead_channel.what': '渠道 {subject} 无法接收消息{answer, select, none {} other {：{answer}}}。',
+  'alert.dead_channel.what':
+    '渠道 {subject} 无法接收消息，或未送达全部收件人{answer, select, none {} other {：{answer}}}。',
   'alert.dead_channel.remedy': '请检查该渠道的设置，再运行 `dirsync alerts test --channel {subject}` 测试。',
   'alert.dead_channel.over': '该渠道已恢复接收消息、已没有等待发送的消息，或已不在设置中。',
   'alert.heartbeat_failing.title': '心跳无法送达',
@@ -149,6 +160,7 @@ export const alerts = {
   'alert_rule.calls_rejected': '调用被平台限流',
   'alert_rule.role_missing': '缺少进程',
   'alert_rule.process_lost': '进程消失或无响应',
+  'alert_rule.money_contradicted': '退款或充值实际已执行',
   'alert_rule.notification_misfit': '退款通知无法对应',
   'alert_rule.clock': '时钟偏差',
   'alert_rule.tokens': '令牌创建过多',
@@ -159,39 +171,29 @@ export const alerts = {
   'alert_rule.database_away': '数据库无响应',
   'alert_rule.dead_channel': '渠道无法送达',
   'alert_rule.heartbeat_failing': '心跳失败',
-  'alerts.figure.halt': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
-  'alerts.figure.paused': '持续 {figure, number} 小时后',
+  'alerts.figure.minutes': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
+  'alerts.figure.hours': '持续 {figure, number} 小时后',
   'alerts.figure.held_run': '{figure, plural, =0 {立即} other {等待 # 分钟后}}',
-  'alerts.figure.source_suspect': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
   'alerts.figure.run_overdue': '连续 {figure, plural, other {#}} 个计划周期没有成功的同步',
   'alerts.figure.files_overdue': '{figure, number} 小时没有新文件',
-  'alerts.figure.schedule_paused': '持续 {figure, number} 小时后',
-  'alerts.figure.job_failing': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
   'alerts.figure.cases_jump':
     '某一类别一小时内新增超过 {figure, number} 个，且超过员工数的 {second, number}%',
   'alerts.figure.out_of_sync': '同步率低于 {figure, number}% 并持续一小时',
   'alerts.figure.work_stuck': '等待超过 {figure, number} 分钟',
-  'alerts.figure.money_unknown': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
   'alerts.figure.calls_rejected': '15 分钟内被限流的调用超过 {figure, number}%',
-  'alerts.figure.role_missing': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
-  'alerts.figure.process_lost': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
+  'alerts.figure.money_contradicted': '七天内达到 {figure, number} 笔',
   'alerts.figure.notification_misfit': '一天内达到 {figure, number} 条',
   'alerts.figure.clock': '与平台相差超过 {figure, number} 秒',
   'alerts.figure.tokens': '一小时内创建超过 {figure, number} 个',
-  'alerts.figure.queue_away': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
-  'alerts.figure.hr_sources_differ': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
   'alerts.figure.database_full':
     '连接数达到 {figure, number}%，或容量达到 {second, number} GB 的 {figure, number}%',
   'alerts.figure.database_slow': '连续三次读取指标超过 {figure, number} 毫秒',
-  'alerts.figure.database_away': '{figure, plural, =0 {立即} other {持续 # 分钟后}}',
-  'alerts.figure.dead_channel': '持续 {figure, number} 分钟后',
-  'alerts.figure.heartbeat_failing': '持续 {figure, number} 分钟后',
   'runbook.halt':
     '全部调用，或某个企业的调用已停止，因为有一方拒绝或没有响应。等待的数据会保留，恢复后自动继续。\n控制台的“停止与进程”页面或 `dirsync status` 会说明原因和处理办法；`dirsync doctor` 会逐项检查人事系统、平台、应用凭证和时钟。\n常见原因：平台或人事系统故障、应用密钥已更换、企业编码未绑定到本应用。\n消除原因后，dirsync 会按逐渐加长的间隔探测，探测成功即自动恢复；在控制台点击“立即探测”则无需等待。\n更换密钥、密码或地址后，请重启 dirsync：设置只在启动时读取。`dirsync doctor` 每次都重新读取，因此不会发现问题。\n如果健康检查没有发现问题，但重启后仍反复停止，请联系平台方，并提供某个异常项的跟踪 ID。',
   'runbook.paused':
     '有人暂停了全部调用，至今未恢复。告警中写明了暂停的人和原因。\n请向其确认暂停的原因是否仍然存在。\n运行 `dirsync resume`，或在控制台概览中恢复；积压的数据随后会按允许速率发送。\n如需继续暂停，可在此期间静默本规则。',
   'runbook.held_run':
-    '某个同步任务要变更或删除的数量超过安全阈值，其中未经批准的内容不会发送，其他工作不受影响。\n请在控制台的“同步任务”页面查看计划，或运行 `dirsync plan RUN`：其中有按原因、列、部门的统计和示例。\n如果人事系统确实有这么多变动（例如组织调整），请运行 `dirsync approve RUN` 批准；只会发送已保存的计划。\n如果人事数据或字段映射有误，请先更正：dirsync 会重新检查并自动取代该任务；也可运行 `dirsync reject RUN --reason R` 驳回。\n如无法判断，请询问人事数据的负责人；等待只会推迟同步，没有其他影响。\n如果这样的变动在贵公司属于常态，请调高 BREAKER_ 开头的各项设置。',
+    '某个同步任务要变更或删除的数量超过安全阈值，其中未经批准的内容不会发送。在此期间，此类任务在该人事数据源中发现的其他变更也一并等待（已对计划的一部分作出决定的除外）；此前已通过计划检查的数据、重试和单独同步照常进行。\n请在控制台的“同步任务”页面查看计划，或运行 `dirsync plan RUN`：其中有按原因、列、部门的统计和示例。\n如果人事系统确实有这么多变动（例如组织调整），请运行 `dirsync approve RUN` 批准；只会发送已保存的计划。\n如果人事数据或字段映射有误，请先更正：dirsync 会重新检查并自动取代该任务；也可运行 `dirsync reject RUN --reason R` 驳回。\n如无法判断，请询问人事数据的负责人；等待只会推迟同步，没有其他影响。\n如果这样的变动在贵公司属于常态，请调高 BREAKER_ 开头的各项设置。',
   'runbook.source_suspect':
     '人事系统返回的数据明显异常，因此未制定计划：没有数据、行数大幅减少、某列变为空值，或键值重复。\n该任务的信息会说明是哪一种：见控制台的“同步任务”页面，或运行 `dirsync runs RUN`。\n请在人事系统中自行执行映射查询；`dirsync plan` 会显示同步将做什么，不写入任何内容。常见原因：人事系统导入中断、视图被修改、权限丢失。\n更正人事数据或字段映射后，下一次同步会自动通过；也可运行 `dirsync resync`（全量用 `dirsync resync --full`）立即同步。\n如果人事数据属实（例如大批员工离职），请临时调高 GATE_MAX_FEWER_ROWS 或 GATE_MAX_EMPTIED。\n如果人事数据库由他人管理，请联系其管理员：问题解决之前，平台上的员工不会更新。',
   'runbook.run_overdue':
@@ -216,10 +218,12 @@ export const alerts = {
     '没有承担该角色的存活进程：没有调度进程，就不会读取人事系统，也不会启动同步任务；没有工作进程，就不会发送任何数据。\n“停止与进程”页面会列出最近一天内的进程，包括主机和最近心跳。\n请查看已退出进程的日志：设置有误、内存不足，还是机器故障。\n重新启动：`dirsync start --roles ROLE`，或 `docker compose up -d`。等待的工作会立即处理。\n如果启动后一分钟内又退出，请在其运行环境中执行 `dirsync doctor` 查明原因。',
   'runbook.process_lost':
     '某个进程未正常退出就停止了心跳：被强制终止、所在机器故障或断网，或已卡死。同角色的其他进程可能仍在工作，但速度降低，且没有备用。\n“停止与进程”页面会列出最近一天内的进程，包括主机、角色和最近心跳。\n该进程是否仍在运行？如果是，说明已卡死：请保留日志后重启。Docker 不会自动重启 unhealthy 的容器，请运行 `docker compose restart SERVICE`。\n如果已消失，请查看其日志和机器日志（内存不足、节点故障等）。重新启动后告警即结束。\n如果不再需要该进程，请将其静默：一天后不再提示。以 SIGTERM 停止的 `dirsync start` 会正常退出，不会触发告警。',
+  'runbook.money_contradicted':
+    '平台、登记人或订单记录曾表明某笔退款或充值未执行；之后平台的通知或迟到的响应表明其实际已执行。在控制台的“资金”页面、`dirsync refund list` 和 `dirsync topup list` 中，其状态旁注有“曾认定为未执行”。\n在认定为未执行期间，可能已另外发送过一笔，请在上述列表中核对。\n如果没有第二笔，则一切正常：请勿再次发送，并确认告警。\n如果有第二笔，请在平台后台查询两笔是否都已执行，并联系平台方撤回其中一笔，提供两个单号。\n如果是由人登记的，请询问其依据：`dirsync.command` 记录了登记人和原因。\n最近一笔过去七天后，告警结束。',
   'runbook.notification_misfit':
     '平台发来了签名有效的退款通知，但与 dirsync 的退款记录不符：单号不存在，或订单、金额不一致。\n告警中给出了最近一笔的退款单号，请在平台后台查询。\n常见原因：有其他系统以同一应用退款、有人手工退款，或 dirsync 数据库曾恢复到较早的备份。\n如果由其他系统发送退款，请将其通知地址改为该系统。\n如果 dirsync 确实发送过该退款而订单或金额不一致，请先联系平台方，再继续退款。\n平台会在一段时间内重复发送此类通知；最后一次通知过去一天后，告警结束。',
   'runbook.clock':
-    '某台运行工作进程的机器，其时钟与平台不一致。相差超过 5 分钟，平台会拒绝所有调用。\n在该机器上运行 `dirsync doctor`，可看到相差多少。\n请开启时间同步（`timedatectl`、chrony、NTP）；容器则在其宿主机上设置。\n无需重启任何进程。\n如果机器时钟无误，则是平台网关返回的时间有误，请联系平台方。',
+    '某台运行工作进程的机器，其时钟与平台不一致。dirsync 调用平台时会自动校正，但该机器上的其他程序不会；相差超过 5 分钟，该机器上的通知接收进程会拒收平台的通知。\n在该机器上运行 `dirsync doctor`，可看到相差多少。\n请开启时间同步（`timedatectl`、chrony、NTP）；容器则在其宿主机上设置。\n无需重启任何进程。\n如果机器时钟无误，则是平台网关返回的时间有误，请联系平台方。',
   'runbook.tokens':
     'dirsync 创建令牌的次数远超所需：一个令牌本可使用数小时。\n多半是有其他系统用同一应用 ID 创建令牌，每创建一个，之前的令牌就会失效。\n请查明是哪个系统：另一个部署、使用生产凭证的测试环境，或某个脚本。\n请为其申请单独的应用 ID，或让其共用令牌。\n一小时内达到 50 个时，dirsync 会暂停创建并停止同步，以免触及平台 60 个的上限。',
   'runbook.queue_away':
@@ -231,7 +235,7 @@ export const alerts = {
   'runbook.database_slow':
     '读取 dirsync 的指标只需几个小查询，却连续三次耗时过长。\n请检查服务器：处理器、内存、磁盘，以及其上的其他数据库。\n执行 `select pid, state, wait_event_type, now() - query_start, query from pg_stat_activity order by query_start`，可看到正在执行或等待锁的语句。\n请确认 autovacuum 已开启，以及当前是否有备份或导入在运行。\n如果到服务器的网络较远，请调高 ALERT_DATABASE_SLOW；如果 dirsync 本身变慢，请为服务器增加资源。',
   'runbook.database_away':
-    'dirsync 自己的数据库没有响应。在此期间不会读取和发送任何数据，也不会丢失数据。\n本告警由最近一次执行评估的进程凭内存发出；数据库恢复之前，控制台不显示数据。\n服务器是否在运行？请查看 `pg_isready`、数据库日志和磁盘。\n网络是否畅通？`dirsync doctor` 会检查 DATABASE_URL。\n数据库恢复后，所有进程会自动继续，无需重启。\n如需从备份恢复，请先停止 dirsync，并阅读 docs/operating.md 中的“Backup”一节。',
+    'dirsync 自己的数据库没有响应。在此期间不会读取和发送任何数据，也不会丢失数据。\n本告警由最近一次执行评估的进程凭内存发出；数据库恢复之前，控制台不显示数据。\n服务器是否在运行？请查看 `pg_isready`、数据库日志和磁盘。\n网络是否畅通？`dirsync doctor` 会检查 DATABASE_URL。\n数据库恢复后，所有进程会自动继续，无需重启。\n如果发出告警的进程在此之前重启，则不会再有恢复通知：请在接收端自行关闭该告警。\n如需从备份恢复，请先停止 dirsync，并阅读 docs/operating.md 中的“Backup”一节。',
   'runbook.dead_channel':
     '某个渠道无法接收消息，依赖它的人收不到告警；此事由其他渠道通知。\n控制台的“告警”页面，或 `dirsync alerts channels`，会显示其服务器最近一次的答复。\n常见原因：机器人或 webhook 已被删除、密钥或关键词已更改、邮箱密码过期、代理或防火墙拦截。\n请更正其 ALERT_CHANNEL_ 开头的设置，并重启 dirsync。\n`dirsync alerts test --channel NAME` 会发送一条消息，并显示服务器的答复。\n渠道恢复后，期间发生的事情会合并为一条消息送达。',
   'runbook.heartbeat_failing':

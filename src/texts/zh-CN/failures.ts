@@ -187,6 +187,8 @@ export const failures = {
   'said.hr_away': '人事数据库没有响应',
   'said.hr_late': '人事数据库在 {seconds} 秒内没有响应',
   'said.platform_late': '平台未在 {seconds} 秒内答复全部行。请重新查询，或减少行数后再查询。',
+  'said.hr_too_old':
+    '人事服务器报告的版本是 PostgreSQL {version}，而 dirsync 只读取 {oldest} 及以上版本。openGauss 和 Kingbase 报告的是其所基于的旧版本：请改为以文件提供人事数据',
   'said.hr_too_slow': '人事服务器执行该 SELECT 超过 {seconds} 秒，已中止',
   'said.files_unread': '人事文件无法读取（{reason}）',
   'said.no_space': 'HR_FILES_KEEP 所在磁盘空间不足',
@@ -194,7 +196,7 @@ export const failures = {
   'said.duckdb_silent': 'DuckDB 没有响应',
   'said.in_mapping': '{place}：{reason}',
   'said.value_refused':
-    '查询在人事系统的某个值上失败（SQLSTATE {state}）；请让其中的类型转换和计算适用于每一行（`dirsync hr check` 会指出是哪一行）',
+    '查询在人事系统的某个值上失败（{state}）；请让其中的类型转换和计算适用于每一行（`dirsync hr check` 会指出是哪一行）',
   'said.value_refused_otherwise': '查询在人事系统的某个值上失败（{state}）',
   'said.culprit': '{reason}。问题出在 {column} 列。',
   'said.culprit_of': '{reason}。问题出在员工 {userid} 的 {column} 列。',
@@ -231,7 +233,7 @@ export const failures = {
   'said.mapping_no_value': '{column} 列不能为类型 {type}（请改为单个普通值）',
   'said.select_zero': '此处有字符 U+0000，语句中不能含有它；请将文件另存为 UTF-8',
   'said.select_unclosed': '引号或注释没有闭合',
-  'said.select_in_comment': '服务器会执行此注释中的内容；请去掉注释符号',
+  'said.select_in_comment': '服务器会执行此注释中的内容；请删除该注释，或去掉注释符号',
   'said.select_second': '此处开始了第二条语句；映射只能是一条 SELECT',
   'said.select_parenthesis': '右括号没有对应的左括号',
   'said.select_empty': '文件中没有语句；须为一条 SELECT',
@@ -307,7 +309,8 @@ export const failures = {
   'said.file_uncomputed': '文件 {file} 的工作表 {sheet} 单元格 {cell} 的公式没有计算结果：请用 Excel 保存',
   'said.file_no_text_of_cell': '文件 {file} 缺少工作表 {sheet} 单元格 {cell} 的文本',
   'said.file_no_sheet': '文件 {file} 的第一个工作表 {sheet} 是空的',
-  'said.file_too_big': '文件 {file} 的共享文本超过 512 MB；请导出为 CSV',
+  'said.file_too_big':
+    '文件 {file} 的共享文本超过 192 MB、有单元格超过 65,536 个字符，或有行超过 16,384 个单元格；请导出为 CSV',
   'said.paused_by': '全部调用已暂停（{name}：{words}）',
   'said.resume_remedy': '用 `dirsync resume` 恢复。',
   // What stops a run before it writes, and what became of it.
@@ -326,6 +329,8 @@ export const failures = {
   'said.employees_unread':
     '在有同步任务读取全部员工并通过检查之前，不会删除任何部门：请查看最近一次增量同步。',
   'said.employees_held': '第 {run} 号同步任务待审批期间不会删除任何部门：请查看其计划，然后批准或驳回。',
+  'said.employee_unlocated':
+    '平台返回企业中每名员工所在的部门之前，不会删除该企业的任何部门。尚不清楚 {name} 所在的部门：请查看其页面，或运行 dirsync employee。',
   'said.straying':
     '人事系统提供的 {rows} 行中有 {count} 行所属的企业不属于该数据源：请检查映射查询，或 HR_SOURCES 文件中的 enterprise_codes',
   'said.misassigned':
@@ -348,6 +353,7 @@ export const failures = {
     '此后人事数据有 {count} 行变更：批准后按已保存的计划发送，这些变更留待下一次同步。',
   'said.changed_rows_since':
     '此后人事数据有 {count} 行变更：批准后按已保存的计划发送，这些变更留待下一次同步。',
+  'said.approved_but_failed': '计划已批准，但未能执行，未发送任何内容：{reason}。请重新审批。',
   'said.not_checked': '未能重新检查人事数据：{reason}',
   'said.plan_stays': '已保存的计划保持不变。',
   'said.held_already': '此前第 {run} 号同步任务已因同样的计划待审批。',
@@ -376,7 +382,7 @@ export const failures = {
   'said.unfit': '平台返回的内容无法保存（SQLSTATE {state}）。',
   'said.unfit_remedy': '请附上该次处理记录及其时间报告问题。',
   'said.taxpayer_remedy': '请更正 TAXPAYER_IDENTIFIERS 中的税号。',
-  'said.no_taxpayers': 'TAXPAYER_IDENTIFIERS 为空：没有可查询的纳税主体',
+  'said.no_taxpayers': 'TAXPAYER_IDENTIFIERS 为空：没有可查询的纳税主体，也不会将任何纳税主体标记为已不存在',
   'said.refused_before': '平台此前已拒绝：见异常项 {cases}',
   'said.short_lists':
     '平台计数多于实际返回行数的列表：{lists} 个，例如 {list}，平台计数为 {counted} 条，实际返回 {found} 条',
@@ -419,7 +425,7 @@ export const failures = {
   'said.account_busy':
     '同一账户的充值 {number}（{amount}）结果未定（{money_state}）：请先查清是否已执行；如要同时发送另一笔，请指明它：dirsync topup send … --although-open {number}',
   'said.account_changed':
-    '未发送任何内容：询问之后，同一账户的充值 {number}（{amount}）已发送；请先确认是否仍需这笔充值，再重新发送',
+    '未发送任何内容：询问之后，同一账户的充值 {number}（{amount}）已被受理；请先确认是否仍需这笔充值，再重新发送',
   'said.topup_busy': '充值 {number}，或账户 {account} 的另一笔充值，正在发送',
   'said.record_shows_none': '订单记录未显示退款金额，本次退款（{amount}）之前为 {before}',
   'said.record_shows': '订单记录显示已退款 {refunded}，本次退款（{amount}）之前为 {before}',
@@ -433,8 +439,8 @@ export const failures = {
   'said.payment_order_refunded': '支付订单 {trade} 的状态为 {status}（{meaning}），已退款 {refunded}',
   'said.not_carried_out': '未执行，且不会再执行',
   'said.record_cannot_tell': '此前的退款金额未知，订单记录无法说明结果：{reading}',
-  'said.no_payment_order':
-    '未知该订单的支付订单，平台可能仍在办理此退款：请开启支付订单镜像（MIRRORS=orders，或用 dirsync resync --orders 读取一次；PAYMENT_ORDER_DAYS 须涵盖该订单的日期），以便 dirsync 判断；或在平台后台查看，再用 dirsync refund resolve 登记结果',
+  'said.payment_orders_missing':
+    'dirsync 已知的支付订单合计与该订单的实付金额不符，平台可能仍在办理此退款：请开启支付订单镜像（MIRRORS=orders，或用 dirsync resync --orders 读取一次；PAYMENT_ORDER_DAYS 须涵盖该订单的日期），以便 dirsync 判断；或在平台后台查看，再用 dirsync refund resolve 登记结果',
   'said.left_to_person': '请向平台查询，再用 dirsync refund resolve 登记结果',
   'said.merged': '已并入异常项 {case}',
   'said.more_withheld': '停发的内容增加',
@@ -446,6 +452,9 @@ export const failures = {
   'said.switched_off': '企业未开通该功能',
   'said.not_kept': '平台此前接受过该值，但未保留',
   'said.mistaken': '人事系统未注明是护照，而平台上是身份证',
+  'said.held_unsent': '第 {run} 号同步任务待审批，在此之前只有单独同步该员工才会发送',
+  'said.rejected_unsent': '已在第 {run} 号同步任务中驳回，只有单独同步该员工才会发送',
+  'said.leavers_unsent': '离职员工的数据不会发送',
   'said.keeps_own': '人事系统中为空，平台保留原值',
   // Wrong settings: what one holds, and what it should hold.
   'said.either': '{one} 或 {other}',
@@ -493,7 +502,7 @@ export const failures = {
   'said.wanted_least_entries': '不应少于 {limit} 项',
   'said.wanted_most_entries': '不应超过 {limit} 项',
   'said.wanted_one_line': '应为单行，不超过 {limit} 个字符',
-  'said.wanted_app_ids': '应为以逗号分隔的应用 ID，每个 8 个字符',
+  'said.wanted_app_ids': '应为以逗号分隔的应用 ID，每个不超过 8 个字符',
   'said.wanted_identifiers': '应为以逗号分隔的税号，每个不超过 45 个字符',
   'said.wanted_some_of': '应为以下各项中的若干项，以逗号分隔：{names}',
   'said.wanted_one_of': '应为以下之一：{names}',
@@ -510,7 +519,7 @@ export const failures = {
   'said.wanted_host': '应包含主机名',
   'said.wanted_user': '应包含用户名',
   'said.wanted_folder': '应为文件夹的完整路径，例如 files:/srv/hr',
-  'said.wanted_encoded_path': '路径中的 ? 和 # 应使用百分号编码，且不应有参数',
+  'said.wanted_encoded_path': '路径中的 ?、# 和 % 应使用百分号编码，且不应有参数',
   'said.wanted_in_address_file': '{place}：address_file 中的地址{wanted}',
   'said.address_file_empty': '{place}：address_file 为空',
   'said.address_file_unreadable': '{place}：address_file 无法读取',
@@ -662,8 +671,8 @@ export const failures = {
   'said.run_or_dry_run': '请给出同步任务的编号，或用 --dry-run 给出试算的编号',
   'said.to_or_nobody': '请给出 --to 和姓名，或 --nobody',
   'said.either_option': '{one} 和 {other} 只能给出一个',
-  'said.case_or_bulk': '异常项编号和 --bulk 只能给出一种',
-  'said.ids_or_category': '异常项编号和 --category 只能给出一种',
+  'said.case_or_bulk': '请给出异常项编号，或 --bulk',
+  'said.ids_or_category': '请给出异常项编号，或 --category',
   'said.give_yes': '未作任何变更：如要切换，请加 --yes',
   'said.that_file_not_json': '该文件不是 JSON',
   'said.no_such_operation': '没有接口 {text}：可用的接口：{names}',
@@ -677,6 +686,9 @@ export const failures = {
   'said.days_reversed': '--from {from} 晚于 --to {to}：请先给出较早的日期',
   'said.two_requests': '--json 指明了两个文件：请只给出一个请求',
   'said.not_a_field': '{text} 不是 {operation} 的字段：可用的字段：{names}',
+  'said.takes_no_fields': '{operation} 没有字段，{text} 也不是其选项',
+  'said.token_of_metrics':
+    '这是 CONSOLE_TOKEN，仅用于 /metrics。访问 API 请使用 `dirsync tokens add` 输出的令牌。',
   'said.given_twice': '{name} 重复给出',
   'said.needs_a_value': '{name} 缺少值',
   'said.once_needs_roles': '--once 需要角色 scheduler 和 worker：请去掉 --roles',
@@ -690,7 +702,7 @@ export const failures = {
   'said.embedded_emulator': '内嵌模拟平台',
   'said.account_other':
     '此数据库保存的是 {ours}，但 PLATFORM_APP_ID 和 PLATFORM_BASE_URL 指向 {theirs}：请更正设置，或运行 `dirsync switch-account --yes` 切换到该账号（同一账号更换地址时加 --keep-memory）',
-  'said.switch_alive': 'dirsync 正在运行（进程 {processes}）：请先停止；被强制终止的进程在 15 秒内仍视为运行',
+  'said.switch_alive': 'dirsync 正在运行，进程为 {processes}：请先停止；被强制终止的进程在 15 秒内仍视为运行',
   'said.switch_money':
     '{names} 的结果未知，换成另一个账号后将无法查询：请先运行 `dirsync refund settle`，或 `dirsync refund resolve` 和 `dirsync topup resolve`',
   'said.mapping_without_table': '{file} 没有读取任何表：请用 --table 指明',
@@ -710,6 +722,7 @@ export const failures = {
   'said.pooled':
     'DATABASE_URL 经过的连接池会在语句之间更换服务器会话，锁和 LISTEN 因此失效：请直接连接 PostgreSQL，或使用连接池的会话模式',
   'said.embedded_busy': '进程 {processes} 正在使用 {folder}，无法重新开始：请先停止该进程。',
+  'said.embedded_no_folder': '{folder} 无法作为文件夹使用（{reason}）',
   'said.embedded_not_writable':
     '当前用户无法写入文件夹 {folder}：请以其所有者身份运行 dirsync，或在其他位置运行。',
   'said.embedded_locked': '另一个进程启动或停止 {folder} 已达两分钟：请结束该进程后重试。',
@@ -790,6 +803,7 @@ export const failures = {
   'said.run_was_rejected': '同步任务 {run} 已由 {name} 于 {time} 驳回',
   'said.run_was_cancelled': '同步任务 {run} 已由 {name} 于 {time} 取消',
   'said.no_held_run': '没有待审批的同步任务 {run}',
+  'said.run_is_not_held': '同步任务 {run} 的状态为“{run_state}”，没有待审批的内容',
   'said.no_such_filter': '计划不能按 {names} 筛选',
   'said.part_needs_filter': '请说明是哪一部分：没有筛选条件就是整个计划',
   'said.part_is_unnamed': '请勾选几行，或给出筛选条件：整个计划用批准或驳回来处理',
@@ -830,8 +844,9 @@ export const failures = {
   'doctor.print_grants': '{command} 会打印管理员需要执行的语句。',
   'doctor.no_account': '数据库尚不属于任何账号；首次启动会将其绑定到 {account}',
   'doctor.account': '{account}，始于 {time}；部署 {name}',
-  'doctor.addresses_of_source': '人事数据源 {name} 由 {processes} 在 {address} 读取，其他进程则在别处读取',
-  'doctor.addresses': '人事系统由 {processes} 在 {address} 读取，其他进程则在别处读取',
+  'doctor.addresses_of_source':
+    '人事数据源 {name} 由进程 {processes} 在 {address} 读取，其他进程则在别处读取',
+  'doctor.addresses': '人事系统由进程 {processes} 在 {address} 读取，其他进程则在别处读取',
   'doctor.same_address':
     '如果这些是不同的数据库，请让所有进程使用同一个并重启：否则各自会发送自己读到的内容。',
   'doctor.needs_database': '未检查：令牌和调速器保存在数据库中',
@@ -853,7 +868,6 @@ export const failures = {
   'doctor.correct_it': '请更正后重新运行：其余项目尚未检查。',
   'doctor.holds_queue': '{name} 保存队列',
   'doctor.queue_schema': '队列的架构版本为 {version}',
-  'doctor.run_migrate': '请运行 `dirsync migrate`',
   'doctor.correct_postgres': '请更正 DATABASE_URL 或 PostgreSQL',
   'doctor.redis_silent': 'Redis 没有响应',
   'doctor.start_redis': '请启动 Redis，或更正 REDIS_URL',
@@ -877,6 +891,8 @@ export const failures = {
   'doctor.grant_select': '请授予人事系统用户该 schema 的 USAGE 权限及其中各表的 SELECT 权限。',
   'doctor.correct_file': '请更正该文件，或指向它的设置项。',
   'doctor.reads_whole': '每次查询一名员工都会读取 {table} 的全部约 {rows} 行',
+  'doctor.reads_whole_foreign':
+    '每次查询一名员工都会读取整个 {table}：这是外部表，查询条件没有下推到其服务器',
   'doctor.make_index': '请在人事数据库中建立索引：{statement}。',
   'doctor.map_plainly':
     '请改写映射，使索引能够找到单个员工 ID：直接映射该列，不做计算，并通过有索引的列进行连接。',
@@ -922,6 +938,7 @@ export const failures = {
   'doctor.rate_together': '所有进程合计每秒 {rate} 次调用',
   'doctor.rate_learnt': '每秒 {rate} 次调用：自动探明中，尚未被限流',
   'doctor.running': '运行中：{processes}',
+  'doctor.running_as': '{count} 个{role}',
   'said.nobody_runs': '没有运行中的调度进程和工作进程：用 {command} 启动',
   'said.nobody_is': '没有运行中的{role}：用 {command} 启动',
   'doctor.by_password': '用户使用密码登录',

@@ -189,6 +189,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'The first of these cases': '其中的前若干个异常项',
   'Cases that failed in it for the first or the last time, at most 1000':
     '首次或最近一次失败发生在该任务中的异常项，最多计到 1000',
+  'How many there are; the latest 50 are listed': '总数；只列出最近的 50 条',
   'As the function or the command that does it': '执行它的函数或命令的名称',
   'The database user, and whom the shell or the console named':
     '数据库用户，以及命令行或控制台给出的人员名称',
@@ -209,8 +210,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Rows that HR has changed since; null: not known yet': '此后人事系统又变更的行；null 表示尚不清楚',
   'The part; {}: all that was undecided': '审批的部分；{} 表示所有尚未审批的行',
   'How many rows were decided': '审批的行数',
-  'How many of an approved part are undecided again, as its run was cancelled':
-    '已批准的部分中，因其任务取消而重新待审批的行数',
+  'How many of what was approved are undecided again, as its run ended before it sent them':
+    '已批准的行中，因其任务在发送前结束而重新待审批的行数',
   'Of those that are not: rows by reason': '其余的行，按原因',
   'Rows by field that changes or breaks a rule; null: HR has not been read for all of them':
     '行数，按变更或不合规则的字段；null 表示未读完所有行的人事数据',
@@ -507,8 +508,10 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'By state; 1001 stands for more than 1000': '按状态；1001 表示多于 1000',
   'When its outcome became known': '得知结果的时间',
   'What is known about the outcome': '关于结果的已知情况',
-  'What the order record showed before; null: it did not say':
-    '此前订单记录显示的已退金额；null 表示没有给出',
+  'What the order record showed before; null: what was refunded is not known for certain':
+    '此前订单记录显示的已退金额；null 表示无法确定',
+  'When the platform said that it was carried out, although it was called rejected':
+    '曾认定为未执行，而平台表明其已执行的时间',
   'How often the order record was asked about it': '就此查询订单记录的次数',
   'What the order was paid with, as far as the mirror knows; null: it does not, or with several':
     '镜像所知的订单支付方式；null 表示不知道，或有多种',
@@ -544,7 +547,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'The beginning of an identification number': '识别号的开头',
   // halts
   'Its last sign of life': '最近心跳',
-  'false: it died without a word within the last day': 'false 表示在最近一天内意外终止',
+  'false: it died without a word within the last day; the latest 20 are listed':
+    'false 表示在最近一天内意外终止；只列出最近的 20 个',
   'Another process was started later with other HR sources: this one leaves alone those that differ':
     '此后启动的另一进程使用不同的人事数据源：该进程不处理有差异的数据源',
   'null: it makes no calls for runs': 'null 表示不为同步任务执行调用',

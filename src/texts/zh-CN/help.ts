@@ -86,8 +86,8 @@ export const help: Readonly<Record<string, string>> = {
     '与任务编号同用：向平台查询所列各行的现有值',
   'with the number of a run: its whole plan, entity by entity': '与任务编号同用：逐项输出其完整计划',
   'number of a held run': '待审批任务的编号',
-  'Reads HR. The platform is asked only with --full or --employee, and nothing is ever written to it. Without the number of a run: exit 0 when the run would go through, at once or after a halt, 1 when it would be held or stopped. Of several HR systems, each has a run of its own. Approving a held run sends its plan as it was stored; rows that HR has changed since wait for the next plan.':
-    '读取人事数据。仅在使用 --full 或 --employee 时查询平台，且从不写入平台。不带任务编号时：任务会通过（立即，或在停止解除之后）则退出码为 0，会待审批或停止则为 1。有多个人事系统时，各有自己的任务。批准后按已保存的计划发送；人事系统此后变更的数据留待下一个计划。',
+  'Reads HR. The platform is asked only with --full, --employee or --ask, and nothing is ever written to it. Without the number of a run: exit 0 when the run would go through, at once or after a halt, 1 when it would be held or stopped. Of several HR systems, each has a run of its own. Approving a held run sends its plan as it was stored; rows that HR has changed since wait for the next plan.':
+    '读取人事数据。仅在使用 --full、--employee 或 --ask 时查询平台，且从不写入平台。不带任务编号时：任务会通过（立即，或在停止解除之后）则退出码为 0，会待审批或停止则为 1。有多个人事系统时，各有自己的任务。批准后按已保存的计划发送；人事系统此后变更的数据留待下一个计划。',
   'start a run now: of what changed in HR, or of what you name':
     '立即启动同步任务：人事系统中有变更的数据，或您指定的数据',
   'ask the platform about every employee': '向平台查询每名员工',
@@ -123,8 +123,8 @@ export const help: Readonly<Record<string, string>> = {
   'number of the run': '任务编号',
   'find the run that is held': '找出待审批的任务',
   'look at its plan': '查看其计划',
-  'end a held run, or reject a part of it; nothing of it is sent. The next run looks at HR again.':
-    '驳回待审批的同步任务或其中一部分，不发送这些内容。下一个任务会重新读取人事数据。',
+  'end a held run, or reject a part of it; rejected rows are not sent until HR changes them, or you resync the employee by name':
+    '驳回待审批的同步任务或其中一部分；在 HR 修改之前不发送被驳回的行，除非用 resync 指定该员工。',
   'why, for whoever looks at the run later': '原因，供之后查看该任务的人参考',
   'HR import was broken': '人事数据导入有误',
   'take back what a run has not sent yet; calls under way are finished. The next run plans it again.':
@@ -359,9 +359,10 @@ export const help: Readonly<Record<string, string>> = {
   'secret of the application; without it, PLATFORM_APP_SECRET, or a random one, which it prints':
     '应用密钥；不加则为 PLATFORM_APP_SECRET，未设置时随机生成并显示',
   'file with the secret': '保存密钥的文件',
-  'signature algorithm': '签名算法',
-  'refuse unknown parameters and body members, which are ignored without it, and calls without enterprise_code where only other enterprises hold something':
-    '拒绝未知的参数和请求体成员（不加则忽略），以及仅其他企业有数据时不带 enterprise_code 的调用',
+  'signature algorithm; without it, PLATFORM_SIGN_ALGORITHM, or sha256':
+    '签名算法；未给出时使用 PLATFORM_SIGN_ALGORITHM 或 sha256',
+  'refuse unknown parameters and unknown or null body members, which are ignored without it, and calls without enterprise_code where only other enterprises hold something':
+    '拒绝未知的参数以及未知或为 null 的请求体成员（不加则忽略），以及仅其他企业有数据时不带 enterprise_code 的调用',
   'keep the state in this file; without it, in memory': '将状态保存在此文件中；不加则保存在内存中',
   'JSON file with what an empty platform holds at first': 'JSON 文件，空平台的初始内容',
   'list them, those whose outcome is open first': '列出全部，结果未定的在前',

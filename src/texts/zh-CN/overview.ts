@@ -66,6 +66,7 @@ export const overview = {
   'overview.curve_hint': '在曲线上拖动，可只看所选时段；点击曲线，可查看当时的同步任务。',
   'overview.runs_then': '该时段发起的同步任务',
   'overview.no_history': '尚无记录；每五分钟增加一个点。',
+  'overview.not_kept': '该时段的记录已不再保留：曲线只保留最近 {days, number} 天。',
   'overview.share_at': '{time} 为 {share}',
   'overview.cases_and_work': '未解决项与待发送',
   'overview.cases_at': '{time} 未解决项 {cases, plural, other {#}} 个，待发送 {pending, number} 条',

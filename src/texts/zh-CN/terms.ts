@@ -313,13 +313,10 @@ export const terms = {
   'command.setup dismiss': '隐藏初始步骤',
   'command.tokens add': '添加 API 令牌',
   'command.tokens revoke': '吊销 API 令牌',
-  // How much an alert matters (`alert.severity`), and where it and its messages stand.
+  // How much an alert matters (`alert.severity`), and where its messages stand.
   'severity.info': '提示',
   'severity.warning': '警告',
   'severity.critical': '严重',
-  'alert_state.pending': '尚未触发',
-  'alert_state.firing': '告警中',
-  'alert_state.ended': '已恢复',
   'alert_event.raised': '已通知',
   'alert_event.repeated': '已再次通知',
   'alert_event.acknowledged': '已通知由谁处理',

@@ -37,6 +37,10 @@ export const workbench = {
     '{of, number} 个中有 {rows, number} 个位数较少，且没有一个以零开头：电子表格可能去掉了前导零，请以文本格式导出',
   'hr_check.doubt.rewritten':
     '{of, number} 个中有 {rows, number} 个以 .0 结尾或带有指数：导出程序可能把它们当作了数字，请以文本格式导出',
+  'hr_check.doubt.nulls':
+    "{of, number} 个中有 {rows, number} 个是导出程序用来表示无值的文本（{values}）：请在 SELECT 中写 nullif(…, 'NULL')，其中填该文本（在 MySQL 中，每个反斜杠要写两个）",
+  'hr_check.doubt.latin1':
+    '{of, number} 个中有 {rows, number} 个像存放在 latin1 列中的中文（乱码）：请在 SELECT 中写 `convert(cast(convert(name using latin1) as binary) using gbk)`，或把 gbk 换成 utf8mb4',
   'hr_check.doubt.identity_userid':
     '{of, number} 个中有 {rows, number} 个像身份证号：请改用其他列，员工 ID 会出现在日志和页面中',
   'hr_check.doubt.mobile_userid':
@@ -108,6 +112,11 @@ export const workbench = {
   'hr_init.which_states.departments': '哪些值表示部门在使用？请输入值，以逗号分隔',
   'hr_init.no_value': '请输入以下各值中的若干个，以逗号分隔：{values}',
   'hr_init.column.value': '值',
+  'hr_init.empty': '（空）',
+  'hr_init.empty_active.employees': '{column} 有 {count, number} 行为空，按在职计算。',
+  'hr_init.empty_active.departments': '{column} 有 {count, number} 行为空，按在使用计算。',
+  'hr_init.empty_gone.employees': '{column} 有 {count, number} 行为空，按已离职计算。',
+  'hr_init.empty_gone.departments': '{column} 有 {count, number} 行为空，按已关闭计算。',
   'hr_init.which_men': '{column} 的哪些值表示男？请输入值，以逗号分隔，- 表示没有',
   'hr_init.which_women': '{column} 的哪些值表示女？请输入值，以逗号分隔，- 表示没有',
   'hr_init.gender_unknown':

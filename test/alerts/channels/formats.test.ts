@@ -5,11 +5,11 @@ import type { ChannelMessage } from '../../../src/alerts/message.ts'
 import { LANGUAGES } from '../../../src/texts/texts.ts'
 import { blocksOf } from '../../docs/pages.ts'
 import { floodMessage, hostileMessage, sampleMessages } from '../sample-messages.ts'
-import { Receiver } from './receiver.ts'
+import { startReceiver } from './receiver.ts'
 
 /** What a channel sends, as its receiver reads it. */
 async function sent(kind: ChannelKind, message: ChannelMessage) {
-  const receiver = await Receiver.start(() => [200, kind === 'slack' ? 'ok' : '{"errcode":0,"code":0}'])
+  const receiver = await startReceiver(() => [200, kind === 'slack' ? 'ok' : '{"errcode":0,"code":0}'])
   onTestFinished(() => receiver[Symbol.asyncDispose]())
   const channel = openChannel({
     name: 'ops',

@@ -41,6 +41,7 @@ export function ownCertificate(): Promise<{ private: string; cert: string }> {
  */
 export class MailServer implements AsyncDisposable {
   readonly arrivals: Arrival[] = []
+  isFull = true
   readonly #server: SMTPServer
 
   private constructor(options: SMTPServerOptions) {
@@ -53,10 +54,10 @@ export class MailServer implements AsyncDisposable {
         const error = Object.assign(new Error('Authentication credentials invalid'), { responseCode: 535 })
         done(error)
       },
-      onRcptTo({ address }, _session, done) {
+      onRcptTo: ({ address }, _session, done) => {
         if (address.startsWith('nobody'))
           return done(Object.assign(new Error(`5.1.1 <${address}>: no such mailbox`), { responseCode: 550 }))
-        if (address.startsWith('full'))
+        if (this.isFull && address.startsWith('full'))
           return done(Object.assign(new Error(`4.2.2 <${address}>: mailbox full`), { responseCode: 452 }))
         done()
       },

@@ -1,9 +1,8 @@
 import { createHmac } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { Webhook } from 'standardwebhooks'
+import { listening } from '../../helpers/listening.ts'
 
 /** A message as it arrived. */
 export interface Arrival {
@@ -17,39 +16,20 @@ export interface Arrival {
 type Answer = [status: number, body: string, headers?: Record<string, string>] | null
 export type Answerer = (arrival: Arrival, response: ServerResponse) => Answer
 
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>
+
 /** A server that takes messages, and answers as it is told. */
-export class Receiver implements AsyncDisposable {
-  readonly arrivals: Arrival[] = []
-  readonly #server: Server
-
-  private constructor(answer: Answerer) {
-    this.#server = createServer(async (request, response) => {
-      const body = await text(request)
-      const { method = '', headers } = request
-      const arrival = { method, url: new URL(request.url ?? '', 'http://receiver'), headers, body }
-      this.arrivals.push(arrival)
-      const answered = answer(arrival, response)
-      if (answered) response.writeHead(answered[0], answered[2]).end(answered[1])
-    })
-  }
-
-  static async start(answer: Answerer): Promise<Receiver> {
-    const receiver = new Receiver(answer)
-    receiver.#server.listen(0, '127.0.0.1')
-    await once(receiver.#server, 'listening')
-    return receiver
-  }
-
-  get origin(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const closed = once(this.#server, 'close')
-    this.#server.close()
-    this.#server.closeAllConnections()
-    await closed
-  }
+export async function startReceiver(answer: Answerer) {
+  const arrivals: Arrival[] = []
+  const server = await listening(async (request, response) => {
+    const body = await text(request)
+    const { method = '', headers } = request
+    const arrival = { method, url: new URL(request.url ?? '', 'http://receiver'), headers, body }
+    arrivals.push(arrival)
+    const answered = answer(arrival, response)
+    if (answered) response.writeHead(answered[0], answered[2]).end(answered[1])
+  })
+  return { ...server, arrivals }
 }
 
 export const SECRETS = {

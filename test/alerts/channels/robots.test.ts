@@ -7,10 +7,11 @@ import {
   type Answerer,
   dingtalkRobot,
   feishuBot,
-  Receiver,
+  type Receiver,
   SECRETS,
   slackWebhook,
   standardReceiver,
+  startReceiver,
   wecomRobot,
 } from './receiver.ts'
 
@@ -46,7 +47,7 @@ const KINDS: Record<HttpKind, { robot: Answerer; path: string; secret: string | 
 const NAMES = Object.keys(KINDS) as HttpKind[]
 
 async function receiverOf(answer: Answerer): Promise<Receiver> {
-  const receiver = await Receiver.start(answer)
+  const receiver = await startReceiver(answer)
   onTestFinished(() => receiver[Symbol.asyncDispose]())
   return receiver
 }

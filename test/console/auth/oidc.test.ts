@@ -178,6 +178,16 @@ describe('a sign-in at the provider', () => {
     const { name } = await viewerOf(await signIn('Sub|4'))
     expect(name).toBe('sub-4')
   })
+
+  test('has an e-mail address for a name only where the provider has verified it', async () => {
+    const groups = ['hr']
+    await accounts({
+      s5: { groups, email: 'boss@example.com', email_verified: false },
+      s6: { groups, email: 'fay@example.com', email_verified: true },
+    })
+    expect(await viewerOf(await signIn('s5'))).toMatchObject({ name: 's5' })
+    expect(await viewerOf(await signIn('s6'))).toMatchObject({ name: 'fay@example.com' })
+  })
 })
 
 describe('a role', () => {

@@ -2,6 +2,7 @@
 
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { transaction } from '../../../src/lib/database.ts'
 import { createCompany, person, until } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during.ts'
 import {
@@ -195,7 +196,16 @@ test('a case is snoozed, assigned and commented on; the filter by assignee finds
   await page.getByText(`Case ${id} is assigned to ${userOf('operator')}.`).waitFor()
   await page.locator('summary', { hasText: 'Comment' }).click()
   await page.getByLabel('Comment').fill('Called him: new number on Monday.')
-  await page.getByRole('button', { name: 'Comment' }).click()
+  // Clicked twice before it is answered, it is sent once.
+  await transaction(company.db, async db => {
+    await db.query('lock table dirsync.dead_letter_event in share mode')
+    const sent = page.evaluate<boolean[]>(`new Promise(told => {
+      const sent = []
+      addEventListener('submit', event => sent.push(!event.defaultPrevented) === 2 && told(sent))
+    })`)
+    await page.getByRole('button', { name: 'Comment' }).dblclick({ delay: 100, noWaitAfter: true })
+    expect(await sent).toEqual([true, false])
+  })
   await page.getByText('Called him: new number on Monday.').waitFor()
   await page.locator('summary', { hasText: 'Snooze' }).click()
   await page.getByLabel('For', { exact: true }).selectOption('3d')

@@ -226,6 +226,23 @@ test('names are read plainly by those who may, old and new; other values are rev
   await company.db.query(`select dirsync.reject($1, 'seen')`, [run])
 })
 
+test('Enter in the reason of a part decides nothing', async () => {
+  const run = await hold('enter.example', 10, 19)
+  const page = await open(`/runs/${run}/plan`, { role: 'operator' })
+  await page.getByRole('checkbox', { name: 'Tick e0010' }).check()
+  const reason = page.getByRole('form', { name: 'Decide about a part' }).getByLabel('Reason')
+  await reason.fill('not that one')
+  await reason.press('Enter')
+  await page.getByRole('button', { name: 'Reject ticked rows' }).click()
+  await page.getByText('1 row is rejected and not sent').waitFor()
+  const { rows } = await company.db.query(
+    'select approved, why from dirsync.plan_decision where run_id = $1',
+    [run],
+  )
+  expect(rows).toEqual([{ approved: false, why: 'not that one' }])
+  await company.db.query(`select dirsync.reject($1, 'seen')`, [run])
+})
+
 test('filtered, ticked and approved in part, with old values from the platform; the rest is rejected', async () => {
   const run = await hold('parts.example', 0, 9)
   const before = await lastCall()

@@ -197,6 +197,21 @@ describe('mirrors', () => {
     await screenshot(page, 'mirrors')
   })
 
+  test.each(['/mirrors', '/mirrors/accounts'])('follow their schedule on %s', async path => {
+    await company.db.query(`
+      insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds, in_force_since)
+      values ('mirror-accounts', '0 3 * * *', now() + interval '1 hour', 86400, now())`)
+    const page = await newPage({ role: 'viewer' })
+    // Once it follows what happens, it catches up with what it may have missed.
+    const caughtUp = page.waitForResponse(answer => answer.request().resourceType() === 'fetch')
+    await page.goto(path)
+    await caughtUp
+    await page.getByText('Next read').first().waitFor()
+    await company.db.query(`select dirsync.pause_schedule('mirror-accounts', 'a test looks')`)
+    await page.getByText('its schedule is paused').waitFor()
+    await company.db.query(`delete from dirsync.job_schedule where job = 'mirror-accounts'`)
+  })
+
   test('that are switched off say how to switch them on', async () => {
     const page = await open('/mirrors/taxpayers', { role: 'viewer' })
     await page.getByText('The mirror “Taxpayers” is switched off').waitFor()

@@ -4,7 +4,7 @@ import { countStatuses, LISTED, listEmployees, listStatement } from '../../../sr
 import { searchEmployees } from '../../../src/console/employees/search.ts'
 import { readEmployeeStory } from '../../../src/console/employees/story.ts'
 import { readUnknownPeople } from '../../../src/console/employees/unknown.ts'
-import { SHOWN_EMPLOYEE_STATUSES } from '../../../src/sync/figures.ts'
+import { SHOWN_EMPLOYEE_STATUSES } from '../../../src/sync/health/figures.ts'
 import { StoreUnderTest } from '../../sync/store-under-test.ts'
 
 const store = new StoreUnderTest()

@@ -1,10 +1,22 @@
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { rowHash } from '../../../src/directory/hash.ts'
+import { duringFile } from '../../helpers/during.ts'
+import { controlOf } from '../../helpers/emulator-control.ts'
+import { testPlatform } from '../../helpers/test-platform.ts'
 import { ConsoleUnderTest, hrWith } from '../console-under-test.ts'
 
 /* What the page of an employee says about a state. */
 
-const console = new ConsoleUnderTest(url => hrWith(url, 'select userid, name, active from public.staff'))
+const platform = duringFile(async () => {
+  const { emulator, settings } = await testPlatform({ employees: [{ userid: 'here', name: 'Another' }] })
+  const employs = (userid: string) =>
+    controlOf(emulator.url)('POST', 'employees', [{ userid, name: 'Another' }])
+  return { settings, employs, close: () => emulator.close() }
+})
+const console = new ConsoleUnderTest(url => ({
+  ...hrWith(url, 'select userid, name, active from public.staff'),
+  ...platform.settings,
+}))
 
 beforeAll(async () => {
   await console.pool.query(`
@@ -14,10 +26,15 @@ beforeAll(async () => {
       values (7, 'changes', 'rejected', 'cron', now());
     insert into dirsync.employee (userid, active, source_hash, acknowledged_hash, held_run, held_hash, held_gone, rejected)
       select 'e1', true, h, h, 7, '${'1'.repeat(32)}', true, true from (values ('${'0'.repeat(32)}'::uuid)) as row (h)`)
+  // A page waits for HR less long than connecting to it may take on a busy machine.
+  await vi.waitFor(async () => expect(await pageOf('e1')).toContain('HR says'), { timeout: 30_000 })
 })
 
 const pageOf = async (userid: string) =>
   (await console.browse('operator', 'GET', `/employees/${userid}`)).body
+/** The page once the platform was asked. */
+const comparedOf = async (userid: string) =>
+  (await console.browse('operator', 'POST', `/employees/${userid}/explain`, '')).body
 
 test('“Sync now” sends nothing about a leaver, though the change was rejected', async () => {
   const body = await pageOf('e1')
@@ -133,6 +150,7 @@ test('nothing is to be reviewed where the case of the whole enterprise was ignor
 
 test('a moment ends a sentence as the language ends it', async () => {
   await console.pool.query(`
+    insert into public.staff values ('later', 'One', true);
     insert into dirsync.employee (userid, source_hash) values ('later', gen_random_uuid());
     insert into dirsync.pending (operation, enterprise_code, entity_key, priority, not_before)
       values ('update-employee', '', 'later', 3, now() + interval '1 hour')`)
@@ -146,6 +164,7 @@ test('a moment ends a sentence as the language ends it', async () => {
 
 test('what an employee waits for is the work on their row, not that on an open id', async () => {
   await console.pool.query(`
+    insert into public.staff values ('both', 'One', true);
     insert into dirsync.employee (userid, source_hash) values ('both', gen_random_uuid());
     insert into dirsync.pending (operation, enterprise_code, entity_key, detail, priority, not_before)
       values ('bind-openid', '', 'both', 'mall', 3, now() + interval '1 hour');
@@ -154,6 +173,20 @@ test('what an employee waits for is the work on their row, not that on an open i
   const body = await pageOf('both')
   expect(body).toContain('Waiting to be sent. There is nothing to do.')
   expect(body).not.toContain('The next attempt is')
+})
+
+test('one whose update was taken back waits for a plan, though work on an open id is left', async () => {
+  await console.pool.query(`
+    insert into public.staff values ('unplanned', 'One', true);
+    insert into dirsync.employee (userid, source_hash) values ('unplanned', gen_random_uuid());
+    insert into dirsync.pending (operation, entity_key, detail, priority) values ('bind-openid', 'unplanned', 'mall', 3)`)
+  const WAITS = 'The outbox has no update of the employee. Sync now, or wait for the next run.'
+  const body = await pageOf('unplanned')
+  expect(body).toContain(WAITS)
+  expect(body).not.toContain('There is nothing to do.')
+  await console.pool.query(`select dirsync.pause('why')`)
+  expect(await pageOf('unplanned')).toContain(WAITS)
+  await console.pool.query('select dirsync.resume()')
 })
 
 test('the command that ends a pause is drawn as a command', async () => {
@@ -172,8 +205,118 @@ test('one whose work was taken back during a pause is not left to the end of the
   await console.pool.query(
     `insert into dirsync.pending (operation, entity_key, priority) values ('update-employee', 'back', 3)`,
   )
-  const WAITS = 'There is no work in the outbox. Sync now, or wait for the next run.'
+  const WAITS = 'The outbox has no update of the employee. Sync now, or wait for the next run.'
   expect(await pageOf('back')).not.toContain(WAITS)
   await console.pool.query('delete from dirsync.pending')
   expect(await pageOf('back')).toContain(WAITS)
+  await console.pool.query('select dirsync.resume()')
+})
+
+test('one whom HR has again is not said to be gone', async () => {
+  await console.pool.query(`
+    insert into public.staff values ('rejoined', 'One', true), ('leaves', 'One', false), ('doubled', 'One', true), ('doubled', 'One', true);
+    insert into dirsync.employee (userid, source_hash, vanished_at, active) values
+      ('rejoined', gen_random_uuid(), now(), true), ('leaves', gen_random_uuid(), now(), true),
+      ('doubled', gen_random_uuid(), now(), true), ('lacking', gen_random_uuid(), null, false)`)
+  await console.pool.query(`
+    insert into public.staff values ('returned', 'One', true), ('reconsidered', 'One', true);
+    insert into dirsync.employee (userid, source_hash, active) values ('returned', gen_random_uuid(), false);
+    insert into dirsync.employee (userid, source_hash, held_run, held_hash, held_gone, rejected)
+      values ('reconsidered', gen_random_uuid(), 7, gen_random_uuid(), true, true)`)
+  const GONE = 'HR no longer has a row for the employee.'
+  const LEFT = 'HR says that the employee has left.'
+  const BACK = 'HR has the employee by now. The next run looks at the row.'
+  const headlineOf = async (userid: string) => {
+    const body = await pageOf(userid)
+    expect(body).toContain(`hx-get="/employees/${userid}?hr=yes" hx-trigger="moved" hx-select="#now"`)
+    return body.slice(body.indexOf('id="now"'), body.indexOf('id="fields"'))
+  }
+  for (const userid of ['rejoined', 'doubled', 'returned', 'reconsidered']) {
+    const headline = await headlineOf(userid)
+    expect(headline, userid).toContain(BACK)
+    expect(headline, userid).not.toMatch(/no longer has|has left|rejected/)
+  }
+  expect(await headlineOf('leaves')).toContain(LEFT)
+  expect(await headlineOf('leaves')).not.toContain(GONE)
+  expect(await headlineOf('lacking')).toContain(GONE)
+})
+
+test('one who waits to be sent and has left HR meanwhile is not said to be sent', async () => {
+  await console.pool.query(`
+    insert into public.staff values ('parting', 'One', false), ('remaining', 'One', true);
+    insert into dirsync.employee (userid, source_hash)
+      select userid, gen_random_uuid() from unnest('{parting,strayed,remaining}'::text[]) as row (userid);
+    insert into dirsync.pending (operation, entity_key, priority)
+      select 'update-employee', userid, 3 from unnest('{parting,strayed,remaining}'::text[]) as row (userid)`)
+  const SENT = 'Waiting to be sent. There is nothing to do.'
+  expect(await pageOf('remaining')).toContain(SENT)
+  for (const [userid, news] of [
+    ['parting', 'HR says that the employee has left.'],
+    ['strayed', 'HR no longer has a row for the employee.'],
+  ] as const) {
+    const body = await pageOf(userid)
+    expect(body, userid).toContain(news)
+    expect(body, userid).not.toContain(SENT)
+  }
+})
+
+test('one who was activated on the platform is not said to be missing there', async () => {
+  await console.pool.query(`
+    insert into public.staff values ('here', 'One', true), ('away', 'One', true), ('quit', 'One', false);
+    insert into dirsync.employee (userid, source_hash, parked_hash, platform_state)
+      select userid, h, h, 'absent' from (values ('here'), ('away'), ('quit')) as row (userid), gen_random_uuid() as h`)
+  const LACKS = 'HR has the employee, but the platform does not yet.'
+  expect(await pageOf('here')).toContain(LACKS)
+  const body = await comparedOf('here')
+  expect(body).toContain('The platform has the employee in service.')
+  expect(body).toContain('The platform has the employee by now. The next try sends what differs.')
+  expect(body).not.toContain(LACKS)
+  expect(await comparedOf('away')).toContain(LACKS)
+  expect(await pageOf('quit')).toContain('HR says that the employee has left.')
+  expect(await pageOf('quit')).not.toContain(LACKS)
+})
+
+test('what waits for a decision, was rejected or is of a leaver is not said to be sent', async () => {
+  const columns = ['enterprise_code', 'userid', 'active', 'name']
+  const held = rowHash(columns, { enterprise_code: '', userid: 'waits', name: 'One', active: 't' })
+  await console.pool.query(
+    `insert into dirsync.sync_run (id, kind, state, requested_by) overriding system value values (9, 'changes', 'held', 'cron')`,
+  )
+  const people = { waits: [9, false], refused: [7, true], since: [7, true], free: [null, false] } as const
+  for (const [userid, [run, rejected]] of Object.entries(people)) {
+    await platform.employs(userid)
+    await console.pool.query(`insert into public.staff values ($1, 'One', true)`, [userid])
+    await console.pool.query(
+      `insert into dirsync.employee (userid, source_hash, acknowledged_hash, held_run, held_hash, rejected)
+       values ($1, gen_random_uuid(), gen_random_uuid(), $2, case when $2::bigint is not null then $3::uuid end, $4)`,
+      [userid, run, userid === 'since' ? '1'.repeat(32) : held, rejected],
+    )
+  }
+  await platform.employs('leaver2')
+  await console.pool.query(`insert into public.staff values ('leaver2', 'One', false)`)
+  const SENT = 'These fields would be sent now: name.'
+  const told = async (userid: string) => {
+    const body = await comparedOf(userid)
+    const { fields } = (
+      await console.ask('operator', 'POST', `/api/v1/employees/${userid}/explain`, {})
+    ).json()
+    const { status } = fields.find(({ field }: { field: string }) => field === 'name')
+    return { body, status }
+  }
+  for (const userid of ['free', 'since']) {
+    const { body, status } = await told(userid)
+    expect(status, userid).toBe('to_send')
+    expect(body).toContain(SENT)
+  }
+  for (const [userid, why] of [
+    ['waits', 'run 9 waits for a decision; until then only a sync by name sends it'],
+    ['refused', 'rejected with run 7; only a sync by name sends it'],
+    ['leaver2', 'nothing is sent about leavers'],
+  ] as const) {
+    const { body, status } = await told(userid)
+    expect(status, userid).toBe('held_back')
+    expect(body).toContain('Nothing would be sent now.')
+    expect(body).toContain('Held back: name.')
+    expect(body).toContain(why)
+  }
 })

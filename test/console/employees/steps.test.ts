@@ -254,14 +254,52 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
     [READ, SCOPE, CHECKED, FOUND, 'waiting sent_again'],
   ],
   [
-    'wait',
+    'retry, of the question, with an answer',
+    story({
+      attempts: [attempt('retry', { calls: GET, error: inWords('It failed.'), platform_code: 1000219999 })],
+    }),
+    [READ, SCOPE, CHECKED, 'waiting put_off', LATER],
+  ],
+  [
+    'retry, of the update, with an answer that may come after the effect',
+    story({
+      attempts: [attempt('retry', { calls: BOTH, error: inWords('It failed.'), platform_code: 1000219999 })],
+    }),
+    [READ, SCOPE, CHECKED, FOUND, 'waiting sent_again'],
+  ],
+  [
+    'wait, of the question',
     story({ attempts: [attempt('wait', { calls: GET, error: inWords('HTTP 429') })] }),
-    [READ, SCOPE, CHECKED, 'waiting asked_again', LATER],
+    [READ, SCOPE, CHECKED, 'waiting put_off', LATER],
+  ],
+  [
+    'wait, of the update',
+    story({ attempts: [attempt('wait', { calls: BOTH, error: inWords('HTTP 429') })] }),
+    [READ, SCOPE, CHECKED, FOUND, 'waiting put_off'],
+  ],
+  [
+    'wait, as the update was given up on the way',
+    story({
+      attempts: [attempt('wait', { calls: BOTH, error: { key: 'circumstance.aborted.meaning' } })],
+    }),
+    [READ, SCOPE, CHECKED, FOUND, 'waiting sent_again'],
   ],
   [
     'halted before anything',
     story({ attempts: [attempt('halted')], halts: [HALT] }),
     [LATER, LATER, LATER, 'waiting asked_halted', LATER],
+  ],
+  [
+    'halted before anything, and the halt is over',
+    story({ attempts: [attempt('halted')] }),
+    [READ, SCOPE, CHECKED, 'waiting asked_queued', LATER],
+  ],
+  [
+    'halted by the refusal of its update',
+    story({
+      attempts: [attempt('halted', { calls: BOTH, error: inWords('It failed.'), platform_code: 1000210003 })],
+    }),
+    [READ, SCOPE, CHECKED, FOUND, 'waiting put_off'],
   ],
   [
     'halted by its own call',

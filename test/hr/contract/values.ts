@@ -195,6 +195,20 @@ export function valueContract(contract: Contract): void {
       expect(documents).toEqual(values.map(value => (value === null ? null : JSON.parse(value))))
     })
 
+    contract.test('json', 'with null for the null of JSON', async () => {
+      const table = await contract.place.table('nulls', { id: 'integer', v: 'json' }, [
+        ['1', 'null'],
+        ['2', '"null"'],
+      ])
+      for (const column of ['category', 'employee_attribute']) {
+        const source = contract.source(`select id as userid, v as ${column} from ${table} order by id`)
+        expect(await linesOf(await source.scan({}))).toEqual(['\t1\t\\N', '\t2\t"null"'])
+        const found = await source.lookup([key('1'), key('2')])
+        expect(found.get(keyText(key('1')))).toMatchObject({ [column]: null })
+        expect(found.get(keyText(key('2')))).toMatchObject({ [column]: '"null"' })
+      }
+    })
+
     test.each(kind.ownValues)('of its own: %s as %s is %j', async (expression, column, text) => {
       const other = column === 'name' ? '' : ", 'n' as name"
       const pair = column === 'mobile_area' ? ", '1' as mobile" : ''

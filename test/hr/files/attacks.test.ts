@@ -38,6 +38,27 @@ test.each([
     `from json_execute_serialized_sql(json_serialize_sql('select 1 as userid, 2 as name'))`,
   ],
   [
+    'a call whose parenthesis a no-break space precedes',
+    `select id as userid, name from staff, lateral (select count(*) from enable_logging\u00a0('QueryLog', storage := 'file', storage_path := 'FILE')) x`,
+  ],
+  [
+    'a sleep before an ideographic space',
+    `select id as userid, sleep_ms\u3000(60000)::varchar as name from staff`,
+  ],
+  [
+    'a sleep before a space of no width',
+    `select id as userid, sleep_ms\u200b(60000)::varchar as name from staff`,
+  ],
+  [
+    'a text that is run as SQL, in a subquery',
+    `select id as userid, (from query\u202f('select 1')) as name from staff`,
+  ],
+  ['an end of the log', `select 'a' as userid, 'n' as name from truncate_duckdb_logs\u2060()`],
+  [
+    'a call that a text hides only from those who see a text in it',
+    `select id || /*'*/ $\u00a0$ ' $\u00a0$ || sleep_ms(60000) as userid, name from staff`,
+  ],
+  [
     'a call behind a text that goes on in another line',
     `select E'a'\n'\\'' || write_log('x') --' as userid, 'n' as name`,
   ],
@@ -58,4 +79,11 @@ test.each([
   await expect(readTwice()).rejects.toMatchObject({ message: expect.not.stringContaining('top') })
   await expect(access(file)).rejects.toMatchObject({ code: 'ENOENT' })
   expect(await linesOf(await source.scan({}))).toEqual(['\t1\tAnn', '\t2\tBen'])
+})
+
+test('a SELECT pasted with the blanks of a text processor is read', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', 'id,name\n1,Ann\n')
+  const sql = `select\u00a0id as userid,\u3000'\u00a0' || name as name\u200bfrom staff;\u00a0`
+  expect(await linesOf(await hr.source(sql).scan({}))).toEqual(['\t1\t\u00a0Ann'])
 })

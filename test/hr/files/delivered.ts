@@ -15,8 +15,8 @@ export interface Delivered {
   settings: FilesSettings
   /** Moves a file into the folder. */
   deliver(name: string, content: string | Uint8Array): Promise<void>
-  /** A source over a mapping of employees, closed with the test; each has a process' memory of its own. */
-  source(sql: string): HrSource
+  /** A source over mappings of employees and departments, closed with the test; each has a process' memory of its own. */
+  source(sql: string, departments?: string): HrSource
   /** The rows that a run would read. */
   rows(sql: string): Promise<HrEmployeeRow[]>
 }
@@ -27,11 +27,11 @@ export async function delivered(changes: Partial<FilesSettings> = {}, given?: st
   const folder = given ?? join(root, 'delivered')
   if (given === undefined) await mkdir(folder)
   const settings = await settingsOf(changes)
-  const source = (sql: string) => {
+  const source = (sql: string, departments?: string) => {
     const made = new HrSource({
       server: hrServer(`files:${folder}`, pino({ level: 'silent' }), settings),
       employeesSql: { file: 'employees.sql', sql },
-      departmentsSql: null,
+      departmentsSql: departments === undefined ? null : { file: 'departments.sql', sql: departments },
       logger: pino({ level: 'silent' }),
     })
     onTestFinished(() => made.close())

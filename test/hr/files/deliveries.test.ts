@@ -2,11 +2,13 @@ import { spawn } from 'node:child_process'
 import { chmod, chown, open, readdir, rename, unlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { DuckDBInstance } from '@duckdb/node-api'
+import { pino } from 'pino'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { openKept } from '../../../src/hr/files/duckdb.ts'
 import { type DataFile, datedName, incompleteness } from '../../../src/hr/files/folder.ts'
+import { hrServer } from '../../../src/hr/servers.ts'
 import { HrDeliveryError } from '../../../src/hr/source.ts'
 import { inEnglish } from '../../../src/texts/message.ts'
 import { registerChild } from '../../helpers/children.ts'
@@ -164,6 +166,7 @@ describe('a JSON file', () => {
   test.each([
     ['array', '[{"id": "007", "name": "姓", "x": {"y": [1]}},\n {"id": 12, "name": null}]'],
     ['line for each', '{"id": "007", "name": "姓"}\n{"id": 12}\n'],
+    ['array whose names have blanks', '[{" id": "007", "name\\n": "姓"}, {" id": 12}]'],
   ])('is read: an %s', async (_, content) => {
     const hr = await delivered()
     await hr.deliver('staff.json', content)
@@ -272,6 +275,26 @@ describe('while the next delivery is not complete', () => {
       /^the folder .* cannot be read \(ENOENT\); check HR_DATABASE_URL or HR_SOURCES, and that the folder is there and mounted$/,
     )
     expect(await found(hr, '1', '2')).toBe(2)
+  })
+
+  test('a folder is read one file after the other, for all who ask, so that one that hangs stops nothing else', async () => {
+    const hr = await delivered()
+    for (let n = 0; n < 8; n += 1) await hr.deliver(`staff${n}.csv`, GOOD)
+    const server = hrServer(`files:${hr.folder}`, pino({ level: 'silent' }), hr.settings)
+    onTestFinished(() => server.close())
+    await server.facts()
+    const asking = Promise.all(Array.from({ length: 8 }, () => server.facts()))
+    let most = 0
+    let isRead = false
+    void asking.finally(() => {
+      isRead = true
+    })
+    while (!isRead) {
+      const requests = process.getActiveResourcesInfo().filter(kind => kind === 'FSReqPromise')
+      most = Math.max(most, requests.length)
+      await setImmediate()
+    }
+    expect(most).toBe(1)
   })
 
   test('an empty folder is suspect, and no employee counts as having left', async () => {

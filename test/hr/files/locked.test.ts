@@ -1,7 +1,7 @@
 import { mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { MappingError } from '../../../src/hr/source.ts'
+import { HrDataError, MappingError } from '../../../src/hr/source.ts'
 import { errorOf } from '../contract/source-under-test.ts'
 import { delivered } from './delivered.ts'
 
@@ -69,4 +69,16 @@ test('the kept copy is readable only by its owner', async () => {
   const files = await readdir(join(keep, place))
   expect(files).toEqual([expect.stringMatching(/^[0-9a-f]{32}\.duckdb$/)])
   expect((await stat(join(keep, place, files[0] as string))).mode & 0o777).toBe(0o600)
+})
+
+test("a failure does not tell a person's value that DuckDB calls a time zone", async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', 'id,name\n1,ZhangSan\n')
+  const sql = 'select id as userid, timezone(name, now())::varchar as name from staff'
+  const error = await errorOf(hr.rows(sql))
+  expect(error).toBeInstanceOf(HrDataError)
+  expect(error.message).toMatch(
+    /^employees\.sql: the query failed on a value in HR \(DuckDB: Not implemented\);/,
+  )
+  expect(`${error.stack} ${error.cause}`).not.toContain('ZhangSan')
 })

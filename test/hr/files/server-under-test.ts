@@ -65,6 +65,8 @@ export const FILES_KIND: KindUnderTest = {
     ["['b', null, 'a']", 'category', 'b,a'],
     ['[1, 2]', 'category', '1,2'],
     ["{'code': 'A', 'n': 1}", 'employee_attribute', '{"code":"A","n":1}'],
+    [`json_extract('{"a": null}', '$.a')`, 'category', null],
+    ['null::struct(a varchar)', 'employee_attribute', null],
     ["map {'code': 'A'}", 'employee_attribute', '{"code":"A"}'],
     ['null', 'remark', null],
     ["'a' || 'b'", 'remark', 'ab'],

@@ -10,7 +10,8 @@ const HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 const MAIN = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main'
 const RELATIONS = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
 
-/** A workbook as Excel writes one, as far as it is read. Styles: 0 plain, 1 a day, 2 a format with a year of its own, 3 a red number. */
+/** A workbook as Excel writes one, as far as it is read. Styles: 0 plain, 1 a day, 2 a format with a year of its own, 3 a red number, 4 and 5 five
+ * digits, 6 digits with a fraction. */
 export function workbook(
   sheets: SheetXml[],
   {
@@ -37,8 +38,9 @@ export function workbook(
     [
       'xl/styles.xml',
       `<styleSheet xmlns="${MAIN}"><numFmts><numFmt numFmtId="164" formatCode="yyyy&quot;年&quot;m&quot;月&quot;d&quot;日&quot;"/>
-       <numFmt numFmtId="165" formatCode="[Red]0.00&quot; days&quot;"/></numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs>
-       <cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="165"/></cellXfs></styleSheet>`,
+       <numFmt numFmtId="165" formatCode="[Red]0.00&quot; days&quot;"/><numFmt numFmtId="166" formatCode="00000"/>
+       <numFmt numFmtId="167" formatCode="00000;[Red]-00000;&quot;none&quot;"/><numFmt numFmtId="168" formatCode="000.00"/></numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs>
+       <cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="165"/><xf numFmtId="166"/><xf numFmtId="167"/><xf numFmtId="168"/></cellXfs></styleSheet>`,
     ],
     ...sheets.map(({ rows }, i): [string, string] => [
       `xl/worksheets/sheet${i + 1}.xml`,

@@ -1,5 +1,10 @@
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { HrDeliveryError } from '../../../src/hr/source.ts'
+import { temporaryFolder } from '../../helpers/temporary-folder.ts'
 import { errorOf } from '../contract/source-under-test.ts'
 import { delivered } from './delivered.ts'
 import { type SheetXml, workbook } from './workbook.ts'
@@ -58,6 +63,27 @@ test('numbers have no noise, and no exponent while they have all of their digits
   ]
   const cells = numbers.map(([value]) => `<c><v>${value}</v></c>`)
   expect(await remarks(workbook([staff(...cells)]))).toEqual(numbers.map(([, shown]) => shown))
+})
+
+test('a whole number keeps the zeros that its format puts before it', async () => {
+  const values: [style: number, value: string, shown: string][] = [
+    [4, '42', '00042'],
+    [4, '0', '00000'],
+    [4, '4.2E1', '00042'],
+    [4, '1234567', '1234567'],
+    [4, '-42', '-42'],
+    [4, '1.5', '1.5'],
+    [4, '440524198801010000', '4.4052419880101E+17'],
+    [5, '42', '00042'],
+    [6, '42', '42'],
+    [0, '42', '42'],
+  ]
+  const cells = values.map(([style, value]) => `<c s="${style}"><v>${value}</v></c>`)
+  cells.push('<c s="4" t="s"><v>0</v></c>', '<c s="4" t="str"><f>A1</f><v>7</v></c>')
+  expect(await remarks(workbook([staff(...cells)], { texts: ['<t>7</t>'] }))).toEqual([
+    ...values.map(([, , shown]) => shown),
+    ...['7', '7'],
+  ])
 })
 
 test('what Excel shows as a day or a time is one', async () => {
@@ -205,4 +231,45 @@ test.each<[string, (book: Buffer) => Buffer]>([
     name: 'HrDeliveryError',
     message: expect.stringMatching(/staff\.xlsx is not a workbook of Excel \(./),
   })
+})
+
+/** The rows of a workbook, read within 32 MB of heap. */
+async function readInSmallHeap(book: Buffer): Promise<unknown> {
+  const path = join(await temporaryFolder(), 'staff.xlsx')
+  await writeFile(path, book)
+  const worker = new Worker(new URL('fixtures/read-workbook.ts', import.meta.url), {
+    workerData: path,
+    resourceLimits: { maxOldGenerationSizeMb: 32 },
+  })
+  const [rows] = await once(worker, 'message')
+  return rows
+}
+
+test('millions of short texts fit into a small heap', async () => {
+  const many = `<t>ab</t></si>${'<si><t>ab</t></si>'.repeat(1_000_000)}<si><t>last</t>`
+  const cell = '<c t="s"><v>1000001</v></c>'
+  expect(await readInSmallHeap(workbook([staff(cell)], { texts: [many], isPacked: true }))).toEqual([
+    ['id', 'value'],
+    ['1', 'last'],
+  ])
+})
+
+test('empty cells in the last column of each row take nothing', async () => {
+  const rows = Array.from(
+    { length: 5000 },
+    (_, i) => `<c r="A${i + 1}"><v>${i}</v></c><c r="XFD${i + 1}" s="1"/>`,
+  )
+  expect(await readInSmallHeap(workbook([{ name: 'Sheet1', rows }], { isPacked: true }))).toHaveLength(5000)
+})
+
+test('a row with more cells than a row can have is refused', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.xlsx', workbook([staff(text('x').repeat(20_000))], { isPacked: true }))
+  expect((await errorOf(hr.rows(SQL))).message).toMatch(/16,384 cells in a row/)
+})
+
+test('a cell with more text than a cell can have is refused', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.xlsx', workbook([staff(text('x'.repeat(70_000)))]))
+  expect((await errorOf(hr.rows(SQL))).message).toMatch(/more than 65,536 characters in a cell/)
 })

@@ -88,3 +88,32 @@ test.each([
   const source = hrSource(database.url, `select id as userid, ${value} as name from staff`)
   expect(await linesOf(await source.scan({}))).toHaveLength(1)
 })
+
+test.each([
+  `select /*+ MAX_EXECUTION_TIME(0) */ id as userid, nick as name from staff`,
+  `(select/*+set_var(sql_mode = 'ANSI_QUOTES')*/ id as userid, nick as name from staff)`,
+])('a mapping may not set its own limits: %s', { tags: 'mariadb' }, async sql => {
+  await using database = await createMariadbDatabase()
+  const source = hrSource(database.url, 'select id as userid, nick as name from staff')
+  await using snapshot = await source.snapshot(1000)
+  await expect(snapshot.inspect({ file: 'SELECT', sql })).rejects.toMatchObject({
+    code: 'MAPPING_STATEMENT',
+    message: expect.stringContaining('the server runs what stands in this comment; leave it out'),
+  })
+})
+
+test.each(['\u00a0', '\u2003', '\u200b', '\u2060', '\u3000', '\ufeff'])(
+  'the server takes %j for a letter: no call of its own stands before it',
+  { tags: 'mariadb' },
+  async blank => {
+    await using database = await createMariadbDatabase()
+    await database.admin.query('create table staff (id int); insert into staff values (1)')
+    const source = hrSource(database.url, 'select id as userid from staff')
+    await using snapshot = await source.snapshot(20_000)
+    const sql = `select id as userid, sleep${blank}(60) as name from staff`
+    await expect(snapshot.inspect({ file: 'SELECT', sql })).rejects.toMatchObject({
+      code: 'MAPPING_SQL',
+      message: expect.stringContaining(`sleep${blank} does not exist`),
+    })
+  },
+)

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { copyFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RowDataPacket } from 'mysql2'
 import { pino } from 'pino'
@@ -11,7 +11,7 @@ import { createMariadbDatabase, type MariadbDatabase, startMariadb } from '../..
 import { HELD_BACK, isMysql } from '../../helpers/mariadb-server.ts'
 import { temporaryFolder } from '../../helpers/temporary-folder.ts'
 import { worded } from '../../texts/worded.ts'
-import { begin, linesOf } from '../contract/source-under-test.ts'
+import { begin, key, linesOf } from '../contract/source-under-test.ts'
 import { hrSource } from '../hr-database.ts'
 import { MARIADB_KIND } from './server-under-test.ts'
 
@@ -42,7 +42,7 @@ describe('an address', () => {
 
 describe('with TLS', { tags: 'mariadb' }, () => {
   let database: MariadbDatabase
-  let [ca, other] = ['', '']
+  let [ca, other, renewed] = ['', '', '']
 
   beforeAll(async () => {
     const folder = await temporaryFolder()
@@ -61,6 +61,7 @@ describe('with TLS', { tags: 'mariadb' }, () => {
     })
     ca = await write('ca.pem', ours.cert)
     other = await write('other.pem', theirs.cert)
+    renewed = await write('renewed.pem', theirs.cert)
     const server = await startMariadb([
       `--ssl-ca=${ca}`,
       `--ssl-cert=${await write('db.pem', signed.cert)}`,
@@ -94,6 +95,16 @@ describe('with TLS', { tags: 'mariadb' }, () => {
     const error = await read(parameters.replace('CA', ca).replace('OTHER', other)).catch(failure => failure)
     expect(error).toBeInstanceOf(HrUnavailableError)
     expect(error.message).toMatch(message)
+  })
+
+  test('look-ups go on once a certificate was replaced', async () => {
+    const source = hrSource(
+      `${database.url}?ssl-mode=verify-ca&ssl-ca=${renewed}`,
+      "select 1 as userid, 'n' as name",
+    )
+    await expect(source.mapping()).rejects.toThrow('does not answer')
+    await copyFile(ca, renewed)
+    expect((await source.lookup([key('1')])).size).toBe(1)
   })
 })
 

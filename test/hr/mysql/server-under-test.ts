@@ -57,6 +57,7 @@ export const MARIADB_KIND: KindUnderTest = {
     ["cast('0000-00-00 00:00:00' as datetime)", 'birth_day', null],
     [`'{"b": 1,  "a": 2}'`, 'employee_attribute', '{"b": 1,  "a": 2}'],
     [`json_array('b', 'a')`, 'category', '["b", "a"]'],
+    [`json_extract('{"a": null}', '$.a')`, 'category', null],
     ['null', 'remark', null],
     ["'x'", 'remark', 'x'],
     ["if('a' = 'A', 'folds', 'does not')", 'remark', 'folds'],

@@ -277,3 +277,14 @@ test.each([
     expect((await database.pool.query(IDS)).rows).toHaveLength(2)
   },
 )
+
+test.each(['\u0085', '\u00a0', '\u2003', '\u200b', '\u2060', '\u3000', '\ufeff'])(
+  'the server takes %j for a letter: no call of its own stands before it',
+  async blank => {
+    const sql = `select id as userid, pg_sleep${blank}(60)::text as name from staff`
+    expect(await errorOf(readTwice(await hr(), sql))).toMatchObject({
+      code: 'MAPPING_SQL',
+      message: expect.stringContaining(`function pg_sleep${blank}(integer) does not exist`),
+    })
+  },
+)

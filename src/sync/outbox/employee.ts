@@ -1,0 +1,143 @@
+import type { EmployeeField, EmployeeKey } from '../../directory/employee.ts'
+import { type ClientBase, onlyRow, type Pool, WORK_MS } from '../../lib/database.ts'
+import { type Claim, type ClaimKey, PRESENT_REQUEST, presentRequest } from './claim.ts'
+
+/** The states of an employee: the column `employee.status` computes them, and every display or count reads it. */
+export const EMPLOYEE_STATUSES = [
+  'in_sync', // the platform confirmed every field
+  'waiting', // to be sent
+  'held', // HR has another row, which waits for a decision about a run
+  'rejected', // HR has another row, which a person rejected
+  'dead_lettered', // a field or the whole is in review
+  'accepted', // a field or the whole differs, and a person ignored that
+  'awaiting_activation', // not yet on the platform
+  'left', // HR says so
+  'vanished', // HR no longer has a row
+] as const
+
+/** SQL: whether an HR source has the enterprise of a row; where there is only one HR system, it has all. */
+export const hasSource = (row: string) => `(not exists (select from dirsync.hr_source)
+  or exists (select from dirsync.hr_source h where ${row}.enterprise_code = any (h.enterprise_codes)))`
+
+/**
+ * SQL: what was decided about the row of employee `e` that waits for a decision, or was rejected, with its plan or with a part of
+ * it; all null but `run` where nothing was. One row where `e.held_run` is set.
+ */
+export const HELD_DECISION = `
+  select r.id as run, d.part_run, coalesce(d.decided_by, r.decided_by) as decided_by,
+         coalesce(d.decided_at, r.decided_at) as decided_at,
+         case when d.id is null then r.decision_reason else d.why end as reason
+  from dirsync.sync_run r
+  left join dirsync.planned_work w on w.run_id = r.id and w.operation = 'update-employee'
+    and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid
+  left join dirsync.plan_decision d on d.id = w.decision_id
+  where r.id = e.held_run`
+
+/** Employees known by these names: a user id, or `enterprise/userid`. */
+export async function findEmployees(db: ClientBase | Pool, names: string[]): Promise<EmployeeKey[]> {
+  const candidates = keysOf(names, await enterpriseCodes(db, ''))
+  const { rows } = await db.query<EmployeeKey>(
+    // Both forms of a name use the primary key, given the enterprises.
+    `select e.enterprise_code as "enterpriseCode", e.userid
+     from unnest($1::text[], $2::text[]) as k (enterprise_code, userid)
+     join dirsync.employee e on e.enterprise_code = k.enterprise_code and e.userid = k.userid
+     group by 1, 2 order by 1, 2`,
+    [candidates.map(key => key.enterpriseCode), candidates.map(key => key.userid)],
+  )
+  return rows
+}
+
+/** Those of the employees whom HR had when it was last read. */
+export async function knownInHr(db: ClientBase | Pool, keys: readonly EmployeeKey[]): Promise<EmployeeKey[]> {
+  const { rows } = await db.query<EmployeeKey>(
+    `select e.enterprise_code as "enterpriseCode", e.userid
+     from unnest($1::text[], $2::text[]) as k (enterprise_code, userid)
+     join dirsync.employee e on e.enterprise_code = k.enterprise_code and e.userid = k.userid
+     where e.vanished_at is null order by 1, 2`,
+    [keys.map(key => key.enterpriseCode), keys.map(key => key.userid)],
+  )
+  return rows
+}
+
+/** SQL: the enterprise codes in a table, as `code`, by one look-up in its primary key's index per enterprise. */
+export function enterprisesIn(table: 'employee' | 'department'): string {
+  return `
+    with recursive codes as (
+      select min(enterprise_code) as code from dirsync.${table}
+      union all
+      select (select min(enterprise_code) from dirsync.${table} where enterprise_code > c.code)
+      from codes c where c.code is not null
+    )
+    select code from codes where code is not null`
+}
+
+/** The enterprise codes in use, the deployment's own among them. */
+export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promise<string[]> {
+  const { rows } = await db.query<{ code: string }>(
+    `select $1::text as code union select code from (${enterprisesIn('employee')}) found order by 1`,
+    [own],
+  )
+  return rows.map(row => row.code)
+}
+
+/** What is about to be sent of an employee. */
+export interface Sending {
+  /** Of HR's row. */
+  hash: string
+  /** Fields whose value the platform does not show. */
+  untold: EmployeeField[]
+  /** The department to which the employee moves; null: to none. */
+  movingTo: string | null
+}
+
+/**
+ * Notes what is about to be sent, in case its outcome stays unknown. No value has the hash of `untold` fields, so they differ from
+ * anything in HR. Where the row is another than the one that a plan has passed, the employee is not in sync until it is known to be.
+ * A department that the employee may be in is not deleted.
+ * @returns whether it may be sent; not once the request is no longer the present one: then nothing is noted
+ */
+export async function noteSending(
+  db: Pool,
+  key: ClaimKey,
+  claimed: Pick<Claim, 'version' | 'execution'>,
+  { hash, untold, movingTo }: Sending,
+): Promise<boolean> {
+  const doubted = JSON.stringify(Object.fromEntries(untold.map(field => [field, '?'])))
+  const statement = {
+    text: `with present as materialized (${PRESENT_REQUEST}
+           ), noted as (
+             update dirsync.employee
+             set acknowledged = acknowledged || $7,
+                 acknowledged_hash = case when source_hash = $8 then acknowledged_hash end,
+                 moving_to = coalesce($9, moving_to)
+             where enterprise_code = $2 and userid = $3 and exists (select from present)
+           )
+           select exists (select from present) as present`,
+    values: [...presentRequest(key, claimed), doubted, hash, movingTo],
+    query_timeout: WORK_MS,
+  }
+  const { rows } = await db.query<{ present: boolean }>(statement)
+  return onlyRow(rows).present
+}
+
+/** Every employee that these names may mean. */
+function keysOf(names: string[], enterpriseCodes: string[]): EmployeeKey[] {
+  return names.flatMap(name =>
+    enterpriseCodes.flatMap(enterpriseCode => {
+      const prefix = `${enterpriseCode}/`
+      const whole = { enterpriseCode, userid: name }
+      return name.startsWith(prefix)
+        ? [whole, { enterpriseCode, userid: name.slice(prefix.length) }]
+        : [whole]
+    }),
+  )
+}
+
+/** Hash of the employee's HR row in the last plan that passed; null without one. */
+export async function plannedHash(db: Pool, { enterpriseCode, userid }: EmployeeKey): Promise<string | null> {
+  const { rows } = await db.query<{ source_hash: string | null }>(
+    'select source_hash from dirsync.employee where enterprise_code = $1 and userid = $2',
+    [enterpriseCode, userid],
+  )
+  return rows[0]?.source_hash ?? null
+}

@@ -1,0 +1,233 @@
+import type { SourceScope } from '../../hr/sources.ts'
+import { type ClientBase, databaseTime, type Pool, WORK_MS } from '../../lib/database.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { Loop } from '../../lib/loop.ts'
+import type { PlatformClient } from '../../platform/client.ts'
+import { PlatformError } from '../../platform/errors.ts'
+import { message, type Said, toStore } from '../../texts/message.ts'
+import { LONGEST_DELAY_MS, nextProbeDelay, probeDelay } from './backoff.ts'
+
+/** A reason why no calls are made, for everything or for one enterprise. */
+export interface Halt {
+  /** `*` or an enterprise code. */
+  scope: string
+  category: string
+  platform_code: number | null
+  message: Said
+  remedy: Said
+  since: Date
+  /** dirsync, or the person who paused all calls. */
+  raised_by: string
+  /** Failed probes. */
+  probes: number
+  /** Null: not before a person resumes. */
+  next_probe_at: Date | null
+  /** False: a person has paused all calls, so that none is made as a probe. */
+  may_probe: boolean
+}
+
+/** Condition on a halt. A wait longer than any interval between probes means that the clock was put back. */
+export const PROBE_IS_DUE = `next_probe_at <= now()
+  or next_probe_at < 'infinity' and next_probe_at > now() + interval '${LONGEST_DELAY_MS} milliseconds'`
+
+/** What keeps work back, for those who look: a person's pause, or a halt. */
+export const HALT_KINDS = ['paused', 'halted'] as const
+export type HaltKind = (typeof HALT_KINDS)[number]
+
+/** SQL: which kind of halt is in force; null without one. @param condition on `dirsync.halt h` */
+export function haltWhere(condition: string): string {
+  return `(select case when h.category = 'paused' then 'paused' else 'halted' end from dirsync.halt h
+           where ${condition} order by h.scope <> '*' limit 1)`
+}
+
+/** SQL condition on `dirsync.halt h`: it is in force for an enterprise. @param code an expression */
+export function isInForceFor(code: string): string {
+  return `h.scope in ('*', ${code})`
+}
+
+/**
+ * SQL condition on `dirsync.halt h`: it holds back a row of the outbox. One that was fed while the halt was in force is let
+ * through, to probe.
+ */
+export function holdsBack(row: string): string {
+  return `${isInForceFor(`${row}.enterprise_code`)} and (${row}.enqueued_at is null or ${row}.enqueued_at < h.since)`
+}
+
+type Reason = Pick<Halt, 'category' | 'message' | 'remedy'> & { platformCode: number | null }
+
+interface Dependencies {
+  pool: Pool
+  logger: Logger
+}
+
+/** Raises a halt, and logs an alarm when it is new. */
+export async function halt({ pool, logger }: Dependencies, scope: string, reason: Reason): Promise<void> {
+  const { category, remedy, platformCode } = reason
+  if (await raiseHalt(pool, { ...reason, scope }, probeDelay(0, Math.random())))
+    logger.error({
+      ...{ scope, category, platformCode, remedy },
+      msg: message('said.halted', { reason: [reason.message] }),
+    })
+}
+
+/**
+ * Returns true when the halt is new. A halt because of HR gives way to one because of the platform: it does not stop mirrors,
+ * and is raised again if HR stays away.
+ */
+export async function raiseHalt(
+  db: Pool,
+  { scope, category, platformCode, ...reason }: Reason & { scope: string },
+  firstProbeMs: number,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `insert into dirsync.halt as h (scope, category, platform_code, message, remedy, next_probe_at)
+     values ($1, $2, $3, $4, $5, now() + $6 * interval '1 millisecond')
+     on conflict (scope) do update
+     set (category, platform_code, message, remedy, next_probe_at, since, probes)
+       = (excluded.category, excluded.platform_code, excluded.message, excluded.remedy,
+          excluded.next_probe_at, now(), 0)
+     where h.category = 'hr_unavailable' and excluded.category <> 'hr_unavailable'`,
+    [scope, category, platformCode, toStore(reason.message), toStore(reason.remedy), firstProbeMs],
+  )
+  return rowCount === 1
+}
+
+/**
+ * Lifts the halts that are disproved by a successful call that began at `startedAt`, and logs it.
+ * @param except categories that the call says nothing about
+ */
+export async function liftHalts(
+  { pool, logger }: Dependencies,
+  enterpriseCode: string,
+  startedAt: Date,
+  except: string[] = [],
+): Promise<void> {
+  const disproved = `${isInForceFor('$1')} and since < $2 and category <> 'paused' and category <> all ($3)`
+  const scopes = await lift(pool, disproved, [enterpriseCode, startedAt, except])
+  for (const scope of scopes) logger.info({ scope }, 'the halt is over')
+}
+
+/** Deletes halts, and has the work fed that they held back. @param condition on `dirsync.halt h` @returns their scopes */
+async function lift(db: ClientBase | Pool, condition: string, values: unknown[]): Promise<string[]> {
+  const { rows } = await db.query<{ scope: string }>(
+    `with lifted as (delete from dirsync.halt h where ${condition} returning scope)
+     select scope, pg_notify('dirsync', 'feed') from lifted`,
+    values,
+  )
+  return rows.map(({ scope }) => scope)
+}
+
+/** The scopes that a source of HR halts: everything, or its own enterprises. */
+function scopesOf({ codes }: SourceScope): readonly string[] {
+  return codes ?? ['*']
+}
+
+/** Stops everything, or with several sources the work that waits for this one, until HR answers again. */
+export async function haltForHr(deps: Dependencies, source: SourceScope, reason: Said): Promise<void> {
+  for (const scope of scopesOf(source))
+    await halt(deps, scope, {
+      category: 'hr_unavailable',
+      message: source.name
+        ? message('said.source_unread_because', { name: source.name, reason })
+        : message('said.hr_unread_because', { reason }),
+      remedy: message('said.hr_unread_remedy'),
+      platformCode: null,
+    })
+}
+
+/** Lifts the halts for an HR source that has answered, and logs it. */
+export async function healHrHalt(
+  { db, logger }: { db: ClientBase | Pool; logger: Logger },
+  source: SourceScope,
+  startedAt: Date,
+): Promise<void> {
+  const healed = `scope = any ($2) and category = 'hr_unavailable' and since < $1`
+  for (const scope of await lift(db, healed, [startedAt, scopesOf(source)]))
+    logger.info({ scope, ...(source.name && { source: source.name }) }, 'HR answers again: the halt is over')
+}
+
+/** Has halts begin now that began later: the clock was put back, and no success could disprove them, nor a job be their probe. */
+export async function endLateHalts(db: Pool): Promise<void> {
+  await db.query('update dirsync.halt set since = clock_timestamp() where since > clock_timestamp()')
+}
+
+/** Whether a person has paused all calls (`dirsync.pause`). */
+export async function isPaused(db: Pool): Promise<boolean> {
+  const statement = {
+    text: `select from dirsync.halt where scope = '*' and category = 'paused'`,
+    query_timeout: WORK_MS,
+  }
+  const { rowCount } = await db.query(statement)
+  return rowCount === 1
+}
+
+/** Everything's halt first, then those of enterprises. */
+export async function readHalts(db: Pool): Promise<Halt[]> {
+  const { rows } = await db.query<Halt>(
+    `select scope, category, platform_code, message, remedy, since, raised_by, probes,
+            nullif(next_probe_at, 'infinity') as next_probe_at,
+            not exists (select from dirsync.halt where category = 'paused') as may_probe
+     from dirsync.halt order by scope <> '*', scope`,
+  )
+  return rows
+}
+
+/** Categories of halts that are not the platform's: a call's answer says nothing of them. */
+export const HALTS_OF_OTHERS = ['hr_unavailable']
+
+/** The platform's halt that forbids a call for the enterprise. Null: the call may be made, perhaps as the probe of a halt. */
+export async function forbidding(
+  db: Pool,
+  enterpriseCode: string,
+): Promise<{ halt: Halt | null; isProbe: boolean }> {
+  // The halt of everything comes first: while it holds, the enterprise's own cannot be disproved.
+  const halt = (await readHalts(db)).find(
+    ({ scope, category }) => ['*', enterpriseCode].includes(scope) && !HALTS_OF_OTHERS.includes(category),
+  )
+  if (!halt) return { halt: null, isProbe: false }
+  const { rowCount } = await db.query(
+    `update dirsync.halt
+     set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + 1
+     where scope = $1 and probes = $3 and (${PROBE_IS_DUE})`,
+    [halt.scope, nextProbeDelay(halt.probes), halt.probes],
+  )
+  return rowCount === 1 ? { halt: null, isProbe: true } : { halt, isProbe: false }
+}
+
+/** A refusal costs a token creation, of which the platform permits 60 an hour. */
+const AGAIN_MS = 300_000
+const PATIENCE_MS = 60_000
+
+/**
+ * At the start of a worker, makes one call to check that the platform accepts application, secret, signature and clock.
+ * Otherwise the first change would find out, perhaps days later. A refusal halts everything; the probe repeats until the
+ * platform accepts.
+ */
+export function probeAccount(deps: { pool: Pool; client: PlatformClient; logger: Logger }): Loop {
+  const { client, logger } = deps
+  let isAccepted = false
+  return new Loop({
+    pauseMs: AGAIN_MS,
+    failed: error =>
+      logger.debug({ error }, 'the platform was not asked whether it accepts this application'),
+    async step(signal) {
+      if (isAccepted) return
+      const startedAt = await databaseTime(deps.pool)
+      try {
+        await client.tokens.info({ signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) })
+      } catch (error) {
+        if (!(error instanceof PlatformError) || error.verdict.disposition !== 'halt') throw error
+        const { category, said } = error.verdict
+        return halt(deps, '*', {
+          category,
+          message: said.meaning,
+          remedy: said.remedy,
+          platformCode: error.platformCode ?? null,
+        })
+      }
+      isAccepted = true
+      // An enterprise's halt depends on its code.
+      await liftHalts(deps, '*', startedAt, HALTS_OF_OTHERS)
+    },
+  })
+}

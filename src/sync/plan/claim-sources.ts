@@ -1,0 +1,111 @@
+import type { HrKind } from '../../hr/server.ts'
+import { lockTransaction } from '../../lib/advisory-lock.ts'
+import { type ClientBase, onlyRow, type Pool, repeatOnDeadlock, transaction } from '../../lib/database.ts'
+import { message, toStore } from '../../texts/message.ts'
+import { endCasesWhere, NO_USER_ID } from '../cases/cases.ts'
+import { KINDS_BY_SOURCE } from '../runs/run.ts'
+import { endWaiting } from './plan-tables.ts'
+
+/** What all processes have to know of the sources that HR_SOURCES names, in the order of the file. */
+export interface KnownSource {
+  name: string
+  kind: HrKind
+  /** Without user and password. */
+  address: string
+  enterpriseCodes: readonly string[]
+}
+
+/**
+ * Stores HR's sources, at the start of a process. Runs of sources that are no longer among them end, since no process plans
+ * them; employees of their enterprises stay as they are, here and on the platform.
+ * @param sources empty where there is only one HR system
+ */
+export async function claimSources(db: Pool, sources: readonly KnownSource[]): Promise<void> {
+  // A plan that is being written holds the lock, and rows that wait for it.
+  await repeatOnDeadlock(() => transaction(db, client => writeSources(client, sources)))
+  await db.query(`select pg_notify('dirsync', 'run')`)
+}
+
+async function writeSources(client: ClientBase, sources: readonly KnownSource[]): Promise<void> {
+  await lockTransaction(client, 'sources')
+  const { rows } = await client.query<{ changed: number }>(
+    `with named as (
+         select * from jsonb_to_recordset($1)
+           as s (name text, kind text, address text, "enterpriseCodes" text[], position smallint)
+       ), gone as (
+         delete from dirsync.hr_source h where not exists (select from named n where n.name = h.name)
+         returning h.name
+       ), known as (
+         insert into dirsync.hr_source as h (name, position, kind, address, enterprise_codes)
+         select name, position, kind, address, "enterpriseCodes" from named
+         on conflict (name) do update
+         set position = excluded.position, kind = excluded.kind, address = excluded.address,
+             enterprise_codes = excluded.enterprise_codes, seen_at = now()
+         returning h.name
+       )
+       -- As the table was before.
+       select (select count(*) from gone)::int
+         + (select count(*) from named n
+            where not exists (select from dirsync.hr_source h
+                              where h.name = n.name and h.enterprise_codes = n."enterpriseCodes"))::int as changed`,
+    [JSON.stringify(sources.map((source, position) => ({ ...source, position })))],
+  )
+  const names = sources.length === 0 ? [''] : sources.map(({ name }) => name)
+  await endRunsOfOthers(client, names)
+  await client.query('delete from dirsync.hr_delivery where source <> all ($1)', [names])
+  if (sources.length > 0) await letGo(client, sources)
+  if (onlyRow(rows).changed === 0) return
+  await endCasesOfOthers(client, names)
+  // The next reading of HR shows whether it answers.
+  await client.query(`delete from dirsync.halt where category = 'hr_unavailable'`)
+}
+
+/** Why runs end. */
+const REASON = toStore([message('said.source_gone'), message('said.nothing_sent')])
+const REASON_OF_REST = toStore([message('said.source_gone'), message('said.taken_back')])
+
+/** Ends runs that no process plans any more. Their rows in the outbox go at the next check, as with a cancelled run. */
+async function endRunsOfOthers(db: ClientBase, names: readonly string[]): Promise<void> {
+  const { rows } = await db.query<{ id: number }>(
+    `update dirsync.sync_run
+     set state = case state when 'held' then 'rejected' else 'cancelled' end, finished_at = now(), message = $3
+     where state in ('held', 'requested', 'planning') and finished_at is null
+       and kind = any ($1) and hr_source <> all ($2)
+     returning id`,
+    [KINDS_BY_SOURCE, names, REASON],
+  )
+  const ended = rows.map(({ id }) => id)
+  if (ended.length > 0) await endWaiting(db, ended)
+  await db.query(
+    `update dirsync.sync_run set cancelled_at = now(), message = $3
+     where state = 'running' and finished_at is null and cancelled_at is null and hr_source <> ''
+       and kind = any ($1) and hr_source <> all ($2)`,
+    [KINDS_BY_SOURCE, names, REASON_OF_REST],
+  )
+}
+
+/**
+ * Work that waited for a plan of a removed source would wait for ever: a worker drops it. Nor does a removed source answer, so
+ * that no halt because of it would end. Processes with earlier sources may have left either since these came in force.
+ */
+async function letGo(db: ClientBase, sources: readonly KnownSource[]): Promise<void> {
+  const codes = sources.flatMap(({ enterpriseCodes }) => enterpriseCodes)
+  await db.query(
+    `update dirsync.pending set not_before = now(), replan_at = null
+     where replan_at is not null and enterprise_code <> all ($1)`,
+    [codes],
+  )
+  await db.query(`delete from dirsync.halt where category = 'hr_unavailable' and scope <> all ($1)`, [codes])
+}
+
+/** Cases about rows that are no longer read. */
+async function endCasesOfOthers(db: ClientBase, names: readonly string[]): Promise<void> {
+  await endCasesWhere(
+    db,
+    `d.operation = 'read-hr' and d.field <> all ($1)
+       -- From the time with a single HR system; several have a case each.
+       or '' <> all ($1) and d.entity_key = $2 and d.operation = 'update-employee'`,
+    [names, NO_USER_ID],
+    { runId: null, resolution: 'obsolete' },
+  )
+}

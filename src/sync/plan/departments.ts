@@ -1,0 +1,386 @@
+import { type DueDeletion, type KnownDepartment, planDeletions } from '../../directory/department.ts'
+import { qualified } from '../../directory/employee.ts'
+import type { DepartmentCount, HrDepartmentRow } from '../../hr/departments.ts'
+import { HrDeliveryError } from '../../hr/source.ts'
+import type { NamedSource, SourceScope } from '../../hr/sources.ts'
+import { type ClientBase, databaseTime, type Pool } from '../../lib/database.ts'
+import { traced } from '../../lib/tracing.ts'
+import { type Message, message, type Said, saidBy } from '../../texts/message.ts'
+import { beginRetry, unwantedDepartmentCases } from '../cases/retries.ts'
+import { IS_UNLOCATED } from '../outbox/claim.ts'
+import { enterprisesIn } from '../outbox/employee.ts'
+import { addWork, PRIORITY, type Work } from '../outbox/outbox.ts'
+import { lastFullReading, lastPlanPassed } from '../runs/earlier-runs.ts'
+import {
+  type CheckedPlan,
+  EMPLOYEE_KINDS,
+  heldRuns,
+  IN_PARTS,
+  NOT_BEGUN,
+  noWork,
+  planFigures,
+  runsInParts,
+} from '../runs/run.ts'
+import { missingEmployees, type RunLimits, trips } from '../runs/safety.ts'
+
+/** HR's current departments, merged into the stored ones, and the deletions that follow from them. */
+export interface DepartmentFacts {
+  /** Departments that HR delivers; without any, nothing is stored and nothing is to be deleted. */
+  inHr: number
+  /** Departments not deleted yet. */
+  total: number
+  /** Why their employees are uncertain, so that none may be deleted; null when they are certain. */
+  doubt: { isSuspect: boolean; message: Said } | null
+  /**
+   * Someone of an enterprise who may be in any department, as the platform has not told where they are. None of its departments may
+   * be deleted.
+   */
+  unlocated: ReadonlyMap<string, string>
+  /** A run's deletions, without those that failed before: they wait for the retry of their case. */
+  deletions: DueDeletion[]
+  /** Everything that HR wants deleted, whatever its state so far. */
+  wanted: DueDeletion[]
+}
+
+export type DepartmentLimits = Pick<RunLimits, 'gate' | 'departmentGraceMs'>
+
+/** Plans a run that deletes a source's departments. */
+export async function planDepartments(
+  db: ClientBase,
+  source: NamedSource,
+  limits: RunLimits,
+): Promise<CheckedPlan> {
+  if (!source.hr.hasDepartments) {
+    const setting = source.codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'
+    return noWork('running', message('said.no_departments_sql', { setting }), 0)
+  }
+  // While HR is in doubt, nothing tells that it no longer wants what a plan holds.
+  const undecidedInDoubt = async (held: number) => ({
+    count: (await storedDeletions(db, held)).length,
+    changed: null,
+  })
+  try {
+    await source.hr.inspectForRun()
+  } catch (error) {
+    // The runs of employees, which come more often, say that HR is suspect, and when it no longer is.
+    if (error instanceof HrDeliveryError)
+      return { ...noWork('running', saidBy(error)), undecided: undecidedInDoubt }
+    throw error
+  }
+  const delivered = await traced('read HR', () => deliveredDepartments(source))
+  // Locked before departments are, as by decisions; and not while HR is read, which may take long.
+  const inParts = await runsInParts(db, source.name, true)
+  const facts = await departmentFacts(db, source, delivered, limits)
+  const { total, deletions, wanted, doubt } = facts
+  const { state, message: why } = departmentsVerdict(facts, limits)
+  const isWanted = new Set(wanted.map(({ enterpriseCode, deptCode }) => qualified(enterpriseCode, deptCode)))
+  if (state !== 'held' && (doubt || state === 'source_suspect'))
+    return { ...noWork(state, why ?? [], total), undecided: undecidedInDoubt }
+  const undecided = async (held: number) => {
+    const stored = inParts.includes(held) ? await storedDeletions(db, held) : []
+    return { stored, wanted: stored.filter(one => isWanted.has(nameOf(one))) }
+  }
+  const work = deletions.map(
+    ({ enterpriseCode, deptCode, wave }): Work => ({
+      operation: 'delete-department',
+      enterpriseCode,
+      entityKey: deptCode,
+      detail: '',
+      wave,
+    }),
+  )
+  return {
+    planned: {
+      state,
+      inScope: total,
+      plan: planFigures('delete', work.map(nameOf)),
+      ...(why && { message: why }),
+    },
+    apply: async id => {
+      // A case whose department HR wants to keep after all ends when its job finds nothing to do.
+      const unwanted = await beginRetry(db, await unwantedDepartmentCases(db, wanted, source.codes), id)
+      await addWork(db, id, PRIORITY.background, unwanted)
+      await addWork(db, id, PRIORITY.background, work)
+    },
+    store: id => storeDeletions(db, id, work),
+    changedSince: async held => {
+      const stored = new Set((await storedDeletions(db, held)).map(nameOf))
+      const now = new Set([...work, ...(await undecided(held)).wanted].map(nameOf))
+      return [...stored, ...now].filter(name => !stored.has(name) || !now.has(name)).length
+    },
+    undecided: async held => {
+      const { stored, wanted } = await undecided(held)
+      return { count: wanted.length, changed: stored.length - wanted.length }
+    },
+  }
+}
+
+/** The state that a run reaches by these facts, and why it deletes nothing at once; null: it does what is to be done. */
+export function departmentsVerdict(
+  { inHr, total, doubt, unlocated, deletions, wanted }: DepartmentFacts,
+  limits: Pick<RunLimits, 'departments'>,
+): { state: 'running' | 'held' | 'source_suspect'; message: Said | null } {
+  if (doubt) return { state: doubt.isSuspect ? 'source_suspect' : 'running', message: doubt.message }
+  if (inHr === 0 && total > 0)
+    return {
+      state: 'source_suspect',
+      message: message('said.suspect', { reason: message('said.no_departments') }),
+    }
+  const changing = deletions.length
+  if (!trips(limits.departments, changing, total))
+    return { state: 'running', message: stayingOf(wanted, unlocated) }
+  return {
+    state: 'held',
+    message: message('said.departments_go', { changing, total, ...limits.departments }),
+  }
+}
+
+/** Why departments stay that HR wants deleted; null: none does for want of knowledge. */
+function stayingOf(wanted: readonly DueDeletion[], unlocated: DepartmentFacts['unlocated']): Said | null {
+  const one = wanted.find(({ enterpriseCode }) => unlocated.has(enterpriseCode))
+  return one ? employeeUnlocated(one.enterpriseCode, unlocated) : null
+}
+
+export function employeeUnlocated(enterpriseCode: string, unlocated: DepartmentFacts['unlocated']): Message {
+  return message('said.employee_unlocated', {
+    name: qualified(enterpriseCode, unlocated.get(enterpriseCode) ?? ''),
+  })
+}
+
+function nameOf({ enterpriseCode, entityKey }: Work): string {
+  return qualified(enterpriseCode, entityKey)
+}
+
+/** Stores a source's departments as HR has delivered them, and plans deletions. Other sources' are left alone. */
+export async function departmentFacts(
+  db: ClientBase | Pool,
+  source: NamedSource,
+  delivered: DeliveredDepartments,
+  limits: DepartmentLimits,
+): Promise<DepartmentFacts> {
+  return checked(db, source, await remembered(db, source, delivered), limits)
+}
+
+/** A source's departments in HR at one moment. */
+export interface DepartmentReading {
+  departments: number
+  counts: DepartmentCount[]
+}
+
+/** What HR delivers of a source's departments and their employees. */
+export interface DeliveredDepartments {
+  departments: HrDepartmentRow[]
+  employees: DepartmentCount[]
+}
+
+/** Reads HR, which may take long: not in a transaction that has locked departments. */
+export async function deliveredDepartments({ hr }: NamedSource): Promise<DeliveredDepartments> {
+  const [departments, employees] = await Promise.all([hr.departments(), hr.employeesByDepartment()])
+  return { departments, employees }
+}
+
+/** Stores a source's departments as HR has delivered them. */
+export async function remembered(
+  db: ClientBase | Pool,
+  { codes }: NamedSource,
+  { departments: delivered, employees }: DeliveredDepartments,
+): Promise<DepartmentReading> {
+  const isOwn = ({ enterpriseCode }: { enterpriseCode: string }) => !codes || codes.includes(enterpriseCode)
+  const departments = delivered.filter(isOwn)
+  // An enterprise without any department has not closed them all: more likely it is not the source's.
+  const told =
+    codes?.filter(code => departments.some(({ enterpriseCode }) => enterpriseCode === code)) ?? null
+  if (departments.length > 0) await rememberDepartments(db, departments, told)
+  return { departments: departments.length, counts: employees.filter(isOwn) }
+}
+
+/** Plans the deletions that follow from the stored departments. */
+export async function checked(
+  db: ClientBase | Pool,
+  source: NamedSource,
+  { departments: inHr, counts }: DepartmentReading,
+  { gate, departmentGraceMs }: DepartmentLimits,
+): Promise<DepartmentFacts> {
+  const known = await knownDepartments(db, counts, source.codes)
+  const total = known.filter(department => !department.deleted).length
+  const doubt = await doubtOf(db, source, counts, gate)
+  const unlocated = await unlocatedIn(db, source.codes)
+  if (inHr === 0 || doubt) return { inHr, total, doubt, unlocated, deletions: [], wanted: [] }
+  const all = known.map(department => ({ ...department, setAside: false }))
+  const now = await databaseTime(db)
+  return {
+    inHr,
+    total,
+    doubt,
+    unlocated,
+    deletions: planDeletions(known, now, departmentGraceMs).filter(
+      ({ enterpriseCode }) => !unlocated.has(enterpriseCode),
+    ),
+    wanted: planDeletions(all, now, departmentGraceMs),
+  }
+}
+
+/**
+ * A department's staff is trusted as far as the sanity gate and the breaker trust HR's employees: a deletion cannot be undone.
+ */
+async function doubtOf(
+  db: ClientBase | Pool,
+  source: SourceScope,
+  counts: readonly DepartmentCount[],
+  gate: RunLimits['gate'],
+): Promise<DepartmentFacts['doubt']> {
+  const last = await lastFullReading(db, source)
+  const suspect = last && missingEmployees(sum(counts), last.statistics, gate)
+  if (suspect) return { isSuspect: true, message: message('said.suspect', { reason: suspect }) }
+  if (last && (await lastPlanPassed(db, source.name))) return null
+  const held = (await heldRuns(db)).find(
+    ({ kind, source: of }) => of === source.name && EMPLOYEE_KINDS.includes(kind),
+  )
+  return {
+    isSuspect: false,
+    message: held ? message('said.employees_held', { run: held.id }) : message('said.employees_unread'),
+  }
+}
+
+/** Of each enterprise among some, an employee of whom the platform is yet to tell where they are. @param codes null: all */
+async function unlocatedIn(
+  db: ClientBase | Pool,
+  codes: SourceScope['codes'],
+): Promise<DepartmentFacts['unlocated']> {
+  const { rows } = await db.query<{ code: string; userid: string }>(
+    `select code, e.userid from (${enterprisesIn('department')}) known
+     cross join lateral (
+       select userid from dirsync.employee
+       where enterprise_code = known.code and ${IS_UNLOCATED} limit 1) e
+     where $1::text[] is null or code = any ($1)`,
+    [codes],
+  )
+  return new Map(rows.map(({ code, userid }) => [code, userid]))
+}
+
+function sum(counts: readonly DepartmentCount[]): number {
+  return counts.reduce((total, { employees }) => total + employees, 0)
+}
+
+/**
+ * Stores HR's current departments: new, closed, reopened and missing ones. Other rows are not touched, and rows are locked in
+ * the order of their keys, as jobs of several workers store the same.
+ * @param codes the enterprises covered; null: all
+ */
+export async function rememberDepartments(
+  db: ClientBase | Pool,
+  seen: HrDepartmentRow[],
+  codes: SourceScope['codes'],
+): Promise<void> {
+  await db.query(
+    `with seen as materialized (
+       select "enterpriseCode" as enterprise_code, "deptCode" as dept_code, "parentCode" as parent_code, active,
+              "closedAt" as closed_at
+       from jsonb_to_recordset($1) as s (
+         "enterpriseCode" text, "deptCode" text, "parentCode" text, active boolean, "closedAt" timestamptz)
+     ), differing as materialized (
+       select d.enterprise_code, d.dept_code, s.dept_code is null as missing
+       from dirsync.department d
+       left join seen s using (enterprise_code, dept_code)
+       where case when s.dept_code is null
+                  then d.first_missing_at is null and ($2::text[] is null or d.enterprise_code = any ($2))
+                  else (d.parent_code, d.active) is distinct from (s.parent_code, s.active)
+                    or d.first_missing_at is not null
+                    or s.active and (d.closed_at is not null or d.deleted_at is not null)
+                    or not s.active and (d.closed_at is null or d.closed_at <> s.closed_at) end
+       order by 1, 2 for update of d
+     ), missing as (
+       update dirsync.department d set first_missing_at = now()
+       from differing f
+       where f.missing and d.enterprise_code = f.enterprise_code and d.dept_code = f.dept_code
+     )
+     insert into dirsync.department as d (enterprise_code, dept_code, parent_code, active, closed_at)
+     select enterprise_code, dept_code, s.parent_code, s.active,
+            case when not s.active then coalesce(s.closed_at, known.closed_at, now()) end
+     from seen s
+     left join dirsync.department known using (enterprise_code, dept_code)
+     left join differing f using (enterprise_code, dept_code)
+     where known.dept_code is null or f.dept_code is not null
+     order by 1, 2
+     on conflict (enterprise_code, dept_code) do update
+     set parent_code = excluded.parent_code, active = excluded.active, first_missing_at = null,
+         closed_at = excluded.closed_at,
+         -- A department that HR opens again may be closed and deleted again.
+         deleted_at = case when excluded.active then null else d.deleted_at end,
+         rejected_run = case when excluded.active = d.active and d.first_missing_at is null
+                              and excluded.parent_code is not distinct from d.parent_code then d.rejected_run end,
+         parked_at = case when excluded.active is distinct from d.active then null else d.parked_at end`,
+    [JSON.stringify(seen), codes],
+  )
+}
+
+/** Condition on a department `d`: of a plan that is decided in parts, its deletion is not decided, or has not begun. */
+const UNDECIDED = `exists (
+  select from dirsync.sync_run r
+  join dirsync.planned_work w on w.run_id = r.id and w.operation = 'delete-department'
+    and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code
+  where r.finished_at is null and ${IN_PARTS} and ${NOT_BEGUN})`
+
+/** SQL: since when HR has closed or lacks a department, from which `planDeletions` counts its grace period; null while HR has it. */
+export function closedSince(d: string): string {
+  return `coalesce(case when not ${d}.active then ${d}.closed_at end, ${d}.first_missing_at)`
+}
+
+/** Condition: an update whose outcome is not known may have moved employee `e` to department `d`. */
+export const IS_MOVING = `e.enterprise_code = d.enterprise_code and e.moving_to = d.dept_code
+  and e.dept_code is distinct from d.dept_code`
+
+/**
+ * Every department of some enterprises with its employees: in HR (counted by the caller), as known of the platform, and those whom
+ * an update whose outcome is not known may have moved to it.
+ */
+export async function knownDepartments(
+  db: ClientBase | Pool,
+  employeesInHr: DepartmentCount[],
+  codes: SourceScope['codes'],
+): Promise<KnownDepartment[]> {
+  const { rows } = await db.query<KnownDepartment>(
+    `select d.enterprise_code as "enterpriseCode", d.dept_code as "deptCode", d.parent_code as "parentCode",
+            d.active, d.closed_at as "closedAt", d.first_missing_at as "missingSince",
+            d.deleted_at is not null as deleted,
+            d.parked_at is not null or d.rejected_run is not null or ${UNDECIDED} as "setAside",
+            coalesce(h.employees, 0)
+              + (select count(*)::int from dirsync.employee e
+                 where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code
+                   and e.dept_code = d.dept_code)
+              + (select count(*)::int from dirsync.employee e where ${IS_MOVING}) as employees
+     from dirsync.department d
+     left join jsonb_to_recordset($1) as h ("enterpriseCode" text, "deptCode" text, employees int)
+       on h."enterpriseCode" = d.enterprise_code and h."deptCode" = d.dept_code
+     where $2::text[] is null or d.enterprise_code = any ($2)`,
+    [JSON.stringify(employeesInHr), codes],
+  )
+  return rows
+}
+
+/** Stores deletions of departments as the plan of a held run. */
+async function storeDeletions(db: ClientBase, runId: number, work: Work[]): Promise<void> {
+  await db.query(
+    `insert into dirsync.planned_work (run_id, operation, enterprise_code, entity_key, reason, wave)
+     select $2, operation, "enterpriseCode", "entityKey", 'delete', wave
+     from jsonb_to_recordset($1)
+       as w (operation text, "enterpriseCode" text, "entityKey" text, wave smallint)`,
+    [JSON.stringify(work), runId],
+  )
+}
+
+/** The undecided deletions in the stored plan of a held run, for some enterprises. @param codes null: all */
+export async function storedDeletions(
+  db: ClientBase,
+  runId: number,
+  codes: SourceScope['codes'] = null,
+): Promise<Work[]> {
+  const { rows } = await db.query<Work>(
+    `select operation, enterprise_code as "enterpriseCode", entity_key as "entityKey", '' as detail, wave
+     from dirsync.planned_work
+     where run_id = $1 and operation = 'delete-department' and decision_id is null
+       and ($2::text[] is null or enterprise_code = any ($2))`,
+    [runId, codes],
+  )
+  return rows
+}

@@ -1,0 +1,50 @@
+import {
+  type ClientBase,
+  countUpTo,
+  DAY_MS,
+  MOST_COUNTED,
+  onlyRow,
+  type Pool,
+  withLiveConnection,
+} from '../../lib/database.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { Loop } from '../../lib/loop.ts'
+
+/** How often to look: a replica may take over while processes run. */
+const LOOK_EVERY_MS = 2000
+
+/**
+ * Notices that the database was restored from a backup, or that a replica has taken over: it may remember less than the platform
+ * was sent. Then no employee counts as in sync until the platform was asked about them, by a full run that begins at once.
+ */
+export async function noticeRestore(db: ClientBase | Pool, logger: Logger): Promise<void> {
+  const { rows: seen } = await db.query<{ restored: boolean }>('select dirsync.was_restored() as restored')
+  if (onlyRow(seen).restored)
+    logger.warn(
+      'the database was restored, copied or taken over by a replica: noting that of every employee, which takes minutes where there are many',
+    )
+  const notice = { text: 'select dirsync.notice_restore() as restored', query_timeout: DAY_MS }
+  const { rows } = await db.query<{ restored: boolean }>(notice)
+  if (onlyRow(rows).restored) logger.warn('a full run asks the platform about every employee')
+}
+
+/** Condition on an employee `e`: the platform confirmed some row, but the database was restored since (see dirsync.doubt_memory). */
+export const DOUBTED = `e.acknowledged_hash = 'ffffffff-ffff-ffff-ffff-ffffffffffff'`
+
+/** How many of them the platform has yet to be asked about, up to 10,000. */
+export function countDoubted(db: Pool): Promise<number> {
+  return countUpTo(
+    db,
+    MOST_COUNTED,
+    `from dirsync.employee e where ${DOUBTED} and status in ('waiting', 'held')`,
+  )
+}
+
+/** Does so while a process runs. */
+export function restoreWatch(db: Pool, logger: Logger): Loop {
+  return new Loop({
+    step: () => withLiveConnection(db, client => noticeRestore(client, logger)),
+    pauseMs: LOOK_EVERY_MS,
+    failed: error => logger.debug({ error }, 'not known whether the database was restored'),
+  })
+}

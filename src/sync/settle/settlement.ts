@@ -1,0 +1,333 @@
+import { DatabaseError } from 'pg'
+import { lockTransaction } from '../../lib/advisory-lock.ts'
+import { type ClientBase, type Pool, repeatWhatIsFenced, transaction, WORK_MS } from '../../lib/database.ts'
+import { storable, storableJson } from '../../lib/storable.ts'
+import { message } from '../../texts/message.ts'
+import { openFields, type RecordedCase, recordFailure, resolveCases, restCases } from '../cases/cases.ts'
+import { releasedBy, tryAtOnce } from '../cases/retries.ts'
+import { reviewSwaps } from '../cases/swap.ts'
+import { askLate } from '../cases/withheld.ts'
+import { entityOf } from '../outbox/outbox.ts'
+import {
+  type FinishedSettlement,
+  failure,
+  finished,
+  type Settlement,
+  storedEmployee,
+  unasked,
+  unsent,
+} from '../outbox/outcome.ts'
+import { liftBlocks, recordRefusals } from './field-blocks.ts'
+
+/**
+ * Writes the outcomes of many jobs, each completely or not at all: success and resolved cases together. An outcome that
+ * PostgreSQL refuses becomes a case that says so, and the others are written without it. A write that times out is repeated: if
+ * it was committed after all, its executions are over, and nothing happens a second time.
+ */
+export async function settle(db: Pool, settlements: Settlement[]): Promise<void> {
+  const { quiet = [], full = [] } = Object.groupBy(settlements, settlement =>
+    isQuiet(settlement) ? 'quiet' : 'full',
+  )
+  if (quiet.length > 0) await settleSome(db, quiet, () => writeOutcomes(db, quiet))
+  if (full.length > 0) await settleSome(db, full, () => settleInFull(db, full))
+}
+
+/** Writes outcomes together; where PostgreSQL refuses one of them, each by itself. */
+async function settleSome(db: Pool, settlements: Settlement[], write: () => Promise<unknown>): Promise<void> {
+  try {
+    await repeatWhatIsFenced(write)
+  } catch (error) {
+    if (!isUnfit(error)) throw error
+    for (const settlement of settlements) await settleAlone(db, settlement)
+  }
+}
+
+async function settleAlone(db: Pool, settlement: Settlement): Promise<void> {
+  try {
+    await repeatWhatIsFenced(() => settleInFull(db, [settlement]))
+  } catch (error) {
+    if (!isUnfit(error)) throw error
+    const refused = refusedSettlement(settlement, error, await openFields(db, settlement.key))
+    await repeatWhatIsFenced(() => settleInFull(db, [refused]))
+  }
+}
+
+/** Only the attempt, the outbox and the employee are touched: one statement does it. */
+function isQuiet(settlement: Settlement): boolean {
+  if (concernsOthers(settlement) || settlement.present !== undefined) return false
+  if (settlement.again !== null) return true
+  const { failures, stored } = settlement
+  return failures.length === 0 && (stored === null || stored.of === 'employee')
+}
+
+/**
+ * Outcomes that release others, wait to be released, or end a case that may be part of a swap are written one after the other.
+ * Two that do not see each other would both find none to release.
+ */
+function concernsOthers(settlement: Settlement): boolean {
+  if (settlement.changed) return true
+  if (settlement.again !== null) return false
+  const employee = storedEmployee(settlement)
+  return (
+    settlement.resolve !== 'none' ||
+    settlement.failures.some(failure => failure.blockedBy !== null) ||
+    (employee !== null &&
+      [employee.blockFields, employee.unblockFields, employee.memory.withheld].some(list => list.length > 0))
+  )
+}
+
+function isFinished(settlement: Settlement): settlement is FinishedSettlement {
+  return settlement.again === null
+}
+
+async function settleInFull(db: Pool, given: Settlement[]): Promise<void> {
+  const settlements = given.map(storable)
+  const write = async (client: ClientBase) => {
+    if (settlements.some(concernsOthers)) await lockTransaction(client, 'settlement')
+    const { valid, done } = await writeOutcomes(client, settlements)
+    await writePresent(client, done)
+    const ended = valid.filter(isFinished)
+    const resolved = await resolveCases(client, ended)
+    const recorded: RecordedCase[] = []
+    for (const settlement of ended) {
+      const standsFor = await recordRefusals(client, settlement)
+      for (const failure of settlement.failures)
+        if (!standsFor.includes(failure.field))
+          recorded.push(await recordFailure(client, settlement, failure))
+      await writeBinding(client, settlement)
+      await writeDepartment(client, settlement)
+      await liftBlocks(client, settlement)
+    }
+    await restCases(client, done.filter(isFinished))
+    await askLate(client, ended)
+    await tryAtOnce(client, [
+      ...recorded.filter(({ isDue }) => isDue),
+      ...(await releasedBy(client, valid)),
+      ...(await reviewSwaps(client, recorded, resolved)),
+    ])
+  }
+  await transaction(db, write, WORK_MS)
+}
+
+/**
+ * SQL: employee `e` waits for the decision that the claim of the outcome `n` saw, not for a later one. Of the updated row itself
+ * alone, PostgreSQL reads the columns anew once it has waited for its lock.
+ */
+const IS_OVER = `n."isHeld" and e.held_hash is not distinct from n."heldHash"`
+
+/**
+ * For employees whom a person named, HR's row is the one that was sent, as if a plan had passed it. Those that waited for a
+ * decision about an older row no longer do; a row held since stays.
+ */
+async function writePresent(client: ClientBase, done: Settlement[]): Promise<void> {
+  const named = done.flatMap(settlement =>
+    settlement.present && storedEmployee(settlement) ? [{ ...settlement.key, ...settlement.present }] : [],
+  )
+  if (named.length === 0) return
+  await client.query(
+    `update dirsync.employee e
+     set source_hash = n.hash,
+         active = e.active and n.hash is not null,
+         vanished_at = case when n.hash is null then coalesce(e.vanished_at, now()) end,
+         held_run = case when ${IS_OVER} then null else e.held_run end,
+         held_hash = case when ${IS_OVER} then null else e.held_hash end,
+         held_gone = e.held_gone and not (${IS_OVER}),
+         rejected = e.rejected and not (${IS_OVER})
+     from jsonb_to_recordset($1)
+       as n ("enterpriseCode" text, "entityKey" text, hash uuid, "isHeld" boolean, "heldHash" uuid)
+     where e.enterprise_code = n."enterpriseCode" and e.userid = n."entityKey"`,
+    [JSON.stringify(named)],
+  )
+}
+
+async function writeBinding(client: ClientBase, { key, stored }: FinishedSettlement): Promise<void> {
+  if (stored?.of !== 'openid') return
+  await client.query(
+    `insert into dirsync.openid_binding (enterprise_code, userid, seller_appid, open_userid)
+     values ($1, $2, $3, $4)
+     on conflict (enterprise_code, userid, seller_appid) do update
+     set open_userid = excluded.open_userid, bound_at = now(), doubted = false`,
+    [key.enterpriseCode, key.entityKey, key.detail, stored.openUserid],
+  )
+}
+
+async function writeDepartment(client: ClientBase, { key, stored }: FinishedSettlement): Promise<void> {
+  if (stored?.of !== 'department') return
+  await client.query(
+    `update dirsync.department
+     set deleted_at = case when $3 = 'deleted' then now() end,
+         parked_at = case when $3 = 'parked' then now() end
+     where enterprise_code = $1 and dept_code = $2`,
+    [key.enterpriseCode, key.entityKey, stored.state],
+  )
+}
+
+/**
+ * The usual outcome in one statement: the attempt is recorded, the outbox row is removed or given back, and the employee is
+ * stored unless a later execution has overtaken this one. An account that the platform calls absent loses its open ids: an
+ * account that comes back has others.
+ *
+ * Every position is in that range. But PostgreSQL, which guesses a hundred rows for any JSON and reads whole tables for so
+ * many, then expects few; and since it expects the same for every value, it plans the statement once per connection.
+ *
+ * The outbox rows are locked before anything is written, in the order of their key, as everywhere that several are locked, so
+ * that there is no deadlock. PostgreSQL executes the last line first, which reads them all.
+ */
+const WRITE = `
+with s as materialized (
+  select * from json_to_recordset($1) as s (
+    position int, operation text, "enterpriseCode" text, "entityKey" text, detail text,
+    version int, execution bigint, done boolean, delay int, attempts int, "sentUnknown" boolean,
+    "runId" bigint, "startedAt" timestamptz, "durationMs" int, outcome text,
+    calls jsonb, "waitedMs" jsonb, "rateLimited" jsonb,
+    fields text[], "platformCode" bigint, "traceId" text, error jsonb,
+    remember boolean, active boolean, "acknowledgedHash" uuid, "parkedHash" uuid, acknowledged jsonb,
+    overwritten jsonb, withheld text[], "platformState" text, "isAnswered" boolean, "deptCode" text)
+  where position between 0 and 1000000
+), locked as materialized (
+  select s.*, s.done and p.version = s.version as is_done, p.version = s.version as is_current,
+         s.outcome = 'replan' as is_replan
+  from s join dirsync.pending p on p.operation = s.operation and p.enterprise_code = s."enterpriseCode"
+                               and p.entity_key = s."entityKey" and p.detail = s.detail
+  where p.execution = s.execution
+  order by p.operation, p.enterprise_code, p.entity_key, p.detail
+  for update of p
+), noted as (
+  insert into dirsync.attempt (run_id, operation, enterprise_code, entity_key, detail, started_at,
+                               duration_ms, outcome, calls, waited_ms, rate_limited, fields, platform_code,
+                               trace_id, error, execution)
+  select "runId", operation, "enterpriseCode", "entityKey", detail, "startedAt", "durationMs",
+         outcome, calls, "waitedMs", "rateLimited", fields, "platformCode", "traceId", error, execution
+  from s
+  on conflict (execution) do nothing
+), gone as (
+  delete from dirsync.pending p using locked l
+  where p.operation = l.operation and p.enterprise_code = l."enterpriseCode"
+    and p.entity_key = l."entityKey" and p.detail = l.detail and l.is_done
+), back as (
+  update dirsync.pending p
+  -- The execution is over: its outcome changes nothing a second time.
+  set execution = nextval('dirsync.execution'), enqueued_at = null, starts = 0, in_hand = false, attempts = l.attempts,
+      sent_unknown = l."sentUnknown" and not l.done,
+      -- If it was requested anew meanwhile, a plan has checked the HR row. If not, it waits, outside its run,
+      -- until a plan has.
+      not_before = case when not l.is_replan then now() + l.delay * interval '1 millisecond'
+                        when l.is_current then 'infinity' else now() end,
+      replan_at = case when l.is_replan and l.is_current then now() end,
+      run_id = case when l.is_replan and l.is_current then null else p.run_id end
+  from locked l
+  where p.operation = l.operation and p.enterprise_code = l."enterpriseCode"
+    and p.entity_key = l."entityKey" and p.detail = l.detail and not l.is_done
+), unbound as (
+  delete from dirsync.openid_binding b using locked l
+  where (l.remember and l."platformState" = 'absent' or l.outcome = 'awaiting_activation')
+    and b.enterprise_code = l."enterpriseCode" and b.userid = l."entityKey"
+), remembered as (
+  insert into dirsync.employee as e (enterprise_code, userid, active, acknowledged_hash, parked_hash,
+                                     acknowledged, overwritten, withheld, platform_state, dept_code,
+                                     acknowledged_at, queried_at)
+  select "enterpriseCode", "entityKey", active, "acknowledgedHash", "parkedHash",
+         acknowledged, overwritten, withheld, "platformState", "deptCode",
+         case when "acknowledgedHash" is not null or acknowledged <> '{}' then now() end,
+         case when "isAnswered" then now() end
+  from locked where remember
+  order by "enterpriseCode", "entityKey"
+  on conflict (enterprise_code, userid) do update
+  set active = excluded.active,
+      acknowledged_hash = excluded.acknowledged_hash, parked_hash = excluded.parked_hash,
+      -- An account that the platform lacks holds nothing; the content of a later one is unknown.
+      acknowledged = case when excluded.platform_state = 'absent' then '{}'
+                          else e.acknowledged || excluded.acknowledged end,
+      overwritten = case when excluded.platform_state = 'unknown' then e.overwritten
+                         else excluded.overwritten end,
+      withheld = excluded.withheld,
+      platform_state = case when excluded.platform_state = 'unknown' then e.platform_state
+                            else excluded.platform_state end,
+      dept_code = case when excluded.platform_state = 'unknown' then e.dept_code else excluded.dept_code end,
+      moving_to = case when excluded.platform_state = 'unknown' then e.moving_to end,
+      acknowledged_at = coalesce(excluded.acknowledged_at, e.acknowledged_at),
+      queried_at = coalesce(excluded.queried_at, e.queried_at)
+)
+select position, is_done as done from locked`
+
+/** Returns the settlements that no later execution has overtaken, and which of them leave nothing to do. */
+async function writeOutcomes(
+  db: ClientBase | Pool,
+  settlements: Settlement[],
+): Promise<{ valid: Settlement[]; done: Settlement[] }> {
+  const rows = settlements.map((settlement, position) => {
+    const { key, again, version, execution, sentUnknown, runId, startedAt, durationMs } = settlement
+    const { outcome, calls, waitedMs, rateLimited, platformCode, traceId, error } = settlement
+    const employee = storedEmployee(settlement)
+    return {
+      position,
+      ...key,
+      ...{ version, execution, sentUnknown, runId, startedAt, durationMs },
+      ...{ outcome, calls, waitedMs, rateLimited, platformCode, traceId, error },
+      done: again === null,
+      delay: again?.delayMs ?? 0,
+      attempts: again?.attempts ?? 0,
+      fields: employee?.fields ?? [],
+      remember: employee !== null && !employee.isStored,
+      ...(employee?.isStored ? null : employee?.memory),
+    }
+  })
+  const statement = {
+    name: 'write-outcomes',
+    text: WRITE,
+    values: [storableJson(JSON.stringify(rows))],
+    query_timeout: WORK_MS,
+  }
+  const { rows: locked } = await db.query<{ position: number; done: boolean }>(statement)
+  const of = (some: { position: number }[]) => some.map(row => settlements[row.position] as Settlement)
+  return { valid: of(locked), done: of(locked.filter(row => row.done)) }
+}
+
+/** Classes of SQLSTATE for unfit data: not of its type, against a constraint, too long for an index. */
+const UNFIT = ['22', '23', '54']
+
+/** Whether PostgreSQL refused the data, and would refuse it again. */
+export function isUnfit(error: unknown): error is DatabaseError {
+  return error instanceof DatabaseError && UNFIT.some(code => error.code?.startsWith(code))
+}
+
+/**
+ * The replacement of an outcome that PostgreSQL refuses: the job is over, and a case says why. The entity's stored state stays;
+ * its next attempt asks the platform first, as every attempt does.
+ * @param open fields of its unresolved cases, which all stay
+ */
+function refusedSettlement(settlement: Settlement, error: DatabaseError, open: string[]): Settlement {
+  const { key } = settlement
+  const entity = entityOf(key)
+  const memory = storedEmployee(settlement)?.memory
+  const sourceHash = memory?.acknowledgedHash ?? memory?.parkedHash ?? null
+  const what = message('said.not_stored', { reason: reasonOf(error) })
+  const refused = finished('parked', {
+    error: what,
+    stored: memory
+      ? unsent({ ...unasked(memory.active), overwritten: memory.overwritten, parkedHash: sourceHash })
+      : entity === 'department'
+        ? { of: 'department', state: 'parked' }
+        : null,
+    failures: [
+      failure({
+        entity,
+        category: 'internal_error',
+        field: key.detail,
+        message: what,
+        remedy: message('said.not_stored_remedy'),
+        sourceHash,
+        cases: [],
+      }),
+    ],
+    resolve: { except: open },
+  })
+  return { ...settlement, ...refused }
+}
+
+/** The server's own sentence may quote the value; the names of its rules do not. */
+function reasonOf({ code, constraint, table, column }: DatabaseError): string {
+  const names = { constraint, table, column }
+  const named = Object.entries(names).flatMap(([what, name]) => (name ? [`${what} ${name}`] : []))
+  return [`SQLSTATE ${code}`, ...named].join(', ')
+}

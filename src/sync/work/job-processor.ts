@@ -1,0 +1,548 @@
+import type { EmployeeKey } from '../../directory/employee.ts'
+import { parseActive } from '../../directory/field-rules.ts'
+import { rowHash } from '../../directory/hash.ts'
+import { HrUnavailableError, isOfHr, noSourceHas } from '../../hr/source.ts'
+import type { HrSources, NamedSource } from '../../hr/sources.ts'
+import { Batcher } from '../../lib/batcher.ts'
+import type { Pool } from '../../lib/database.ts'
+import { inHand } from '../../lib/in-hand.ts'
+import type { Logger } from '../../lib/logger.ts'
+import type { SessionLocks } from '../../lib/session-locks.ts'
+import { type Trace, type Tracing, traced } from '../../lib/tracing.ts'
+import { Trouble } from '../../lib/trouble.ts'
+import { Semaphore, within } from '../../lib/waiting.ts'
+import type { PlatformClient } from '../../platform/client.ts'
+import { type DeliveredJob, type JobOperation, parseJobKey } from '../../queue/job.ts'
+import { message, type Said, saidBy } from '../../texts/message.ts'
+import { type Claim, type ClaimKey, claim, isPresentRequest } from '../outbox/claim.ts'
+import { noteSending, plannedHash, type Sending } from '../outbox/employee.ts'
+import { halt, haltForHr, healHrHalt, liftHalts } from '../outbox/halts.ts'
+import { entityOf, lockName, postpone } from '../outbox/outbox.ts'
+import {
+  type Again,
+  allBut,
+  failure,
+  finished,
+  type JobResult,
+  type Outcome,
+  parkedEntity,
+  refusalOf,
+  resultOfRefusal,
+  type Settlement,
+  storedEmployee,
+  unasked,
+  unfinished,
+  unsent,
+} from '../outbox/outcome.ts'
+import { type DepartmentFacts, employeeUnlocated } from '../plan/departments.ts'
+import { runSpan } from '../runs/run-trace.ts'
+import type { RunLimits } from '../runs/safety.ts'
+import { settle } from '../settle/settlement.ts'
+import { CountedPlatform } from './counted-platform.ts'
+import { DepartmentReader, deleteDepartment, isToBeDeleted } from './delete-department.ts'
+import { OutageDetector } from './outage.ts'
+import { bindOpenid, type HrRow, locateRejected, reconcileEmployee } from './reconcile-employee.ts'
+import { RowReader } from './row-reader.ts'
+
+/** A job that has lost its worker this often in the middle is parked. */
+const MAX_STARTS = 25
+/**
+ * A job that finds another HR row than the plan this often in a row is parked: its worker and the planner read different data.
+ */
+const MAX_REPLANS = 5
+/** Delay of a row whose entity is in hand for another one. */
+const LOCKED_MS = 1000
+/** For how long an outcome waits for others to be written with. */
+const SETTLED_WITHIN_MS = 100
+/** How long executions that are broken off have to end. */
+const GRACE_MS = 700
+/** A write whose turn comes later than this after its claim is sent only if it is still wanted. */
+const FRESH_MS = 5000
+/** How long a deletion waits while HR's departments cannot be read. */
+const DEPARTMENTS_MS = 60_000
+
+interface JobProcessorDependencies {
+  pool: Pool
+  client: PlatformClient
+  hr: HrSources
+  locks: SessionLocks
+  logger: Logger
+  /** Concurrent calls to the platform, across all jobs. */
+  concurrentCalls: number
+  limits: Pick<RunLimits, 'gate' | 'departmentGraceMs'>
+  tracing: Tracing
+  /** Called after every outcome has been written, for metrics. */
+  onSettled?: OnSettled
+}
+
+/** @param settled.changeMs since HR's change was found, if this job has brought it to the platform; else null */
+export type OnSettled =
+  | ((settled: {
+      operation: JobOperation
+      outcome: Outcome
+      durationMs: number
+      changeMs: number | null
+    }) => void)
+  | undefined
+
+interface SourceReaders {
+  rows: RowReader
+  departments: DepartmentReader
+}
+
+/** Told by the execution of a key. */
+interface Progress {
+  /** It has been claimed. */
+  begun(): void
+  /** Its outcome is known, and waits to be written. */
+  decided(): void
+}
+
+/**
+ * Executes jobs, each key by itself: lock, claim, do, settle. Every outcome is written to PostgreSQL. Only a failure of
+ * PostgreSQL itself is thrown, and then the outbox still has the work.
+ */
+export class JobProcessor {
+  readonly #deps: JobProcessorDependencies
+  readonly #permits: Semaphore
+  /** For how many keys there is room. */
+  readonly #room: Semaphore
+  readonly #inHand = new Set<Promise<void>>()
+  /** How many of them have no outcome yet. */
+  #undecided = 0
+  readonly #stopping = new AbortController()
+  readonly #trouble: Trouble
+  readonly #outage = new OutageDetector()
+  /** Requests for many keys at the same moment become one statement. */
+  readonly #claims: Batcher<ClaimKey, Claim | null>
+  readonly #postponements: Batcher<ClaimKey, undefined>
+  /** Of each source by itself: a slow or absent one does not delay the rows of another. */
+  readonly #readers = new Map<NamedSource, SourceReaders>()
+  readonly #settlements: Batcher<Settlement, true>
+
+  constructor(deps: JobProcessorDependencies) {
+    this.#deps = deps
+    this.#permits = new Semaphore(deps.concurrentCalls)
+    this.#room = new Semaphore(deps.concurrentCalls)
+    this.#trouble = new Trouble(deps.logger, 'the execution of jobs')
+    this.#postponements = new Batcher(
+      async keys => {
+        await postpone(deps.pool, keys, LOCKED_MS)
+        return keys.map(() => undefined)
+      },
+      { maxBatch: 200 },
+    )
+    this.#claims = new Batcher(keys => claim(deps.pool, keys, deps.hr.owners), { maxBatch: 200 })
+    this.#settlements = new Batcher(
+      async settlements => {
+        await settle(deps.pool, settlements)
+        return settlements.map(() => true as const)
+      },
+      { maxBatch: 200, lingerMs: SETTLED_WITHIN_MS },
+    )
+  }
+
+  /** From now on no further job is taken over with so many keys in hand. */
+  setRoom(keys: number): void {
+    this.#room.setPermits(keys)
+  }
+
+  /**
+   * Takes a job over. Resolves once all of its keys have begun that are to begin; they go on by themselves, and what becomes of
+   * them is up to the outbox.
+   * @param signal aborts when the job is to go back
+   * @returns a promise for their end
+   * @throws where they could not begin: without PostgreSQL, or told to stop
+   */
+  async process(job: DeliveredJob, signal: AbortSignal): Promise<{ ended: Promise<void> }> {
+    const keys = job.keys.map(text => ({ operation: job.name, ...parseJobKey(text) }))
+    await this.#room.acquire(job.priority, signal, keys.length)
+    const executions = keys.map(key => this.#start(key))
+    await Promise.all(executions.map(({ begun }) => begun))
+    const ended = Promise.all(executions.map(execution => execution.ended)).then(() => {})
+    ended.catch(() => {}) // it has been reported
+    return { ended }
+  }
+
+  /**
+   * Waits for what is in hand. At the deadline it is broken off: what has not been sent by then goes back to the outbox. No job
+   * may be taken over meanwhile. Takes at most the deadline and about a second.
+   */
+  async close(deadlineMs: number): Promise<void> {
+    const idle = Promise.allSettled(this.#inHand)
+    await within(deadlineMs, idle).catch(() => {
+      this.#stopping.abort(new Error('the process stops'))
+      return within(GRACE_MS, idle).catch(() =>
+        this.#deps.logger.warn({ keys: this.#inHand.size }, 'stopped by force in the middle of jobs'),
+      )
+    })
+  }
+
+  #start(key: ClaimKey): { begun: Promise<void>; ended: Promise<void> } {
+    const { tracing } = this.#deps
+    const begun = Promise.withResolvers<void>()
+    let isDecided = false
+    const decided = () => {
+      if (isDecided) return
+      isDecided = true
+      this.#room.release()
+      this.#undecided -= 1
+      // No other outcome is to come.
+      if (this.#undecided === 0) this.#settlements.flush()
+    }
+    this.#undecided += 1
+    const progress = { begun: begun.resolve, decided }
+    const ended = inHand(`job ${key.operation}`, () =>
+      tracing.trace(key.operation, { kind: 'consumer' }, trace => this.#process(key, trace, progress)),
+    ).finally(() => this.#inHand.delete(ended))
+    this.#inHand.add(ended)
+    ended.then(
+      () => {
+        begun.resolve()
+        decided()
+        this.#trouble.works()
+      },
+      error => {
+        begun.reject(error)
+        decided()
+        this.#trouble.report(error)
+      },
+    )
+    return { begun: begun.promise, ended }
+  }
+
+  async #process(key: ClaimKey, trace: Trace, progress: Progress): Promise<void> {
+    const lock = lockName(key)
+    const locked = await traced('lock', () => this.#deps.locks.tryLock(lock, this.#stopping.signal))
+    if (locked === null) {
+      trace.drop()
+      return this.#postponements.submit(key)
+    }
+    try {
+      await this.#execute(key, locked, trace, progress)
+    } finally {
+      // Not awaited: the unlock is sent together with the next lock request, and a process that ends releases its locks anyway.
+      void this.#deps.locks.unlock(lock)
+    }
+  }
+
+  async #execute(key: ClaimKey, signal: AbortSignal, trace: Trace, progress: Progress): Promise<void> {
+    const { client, logger, onSettled } = this.#deps
+    const at = performance.now()
+    const claimed = await traced('claim', () => this.#claims.submit(key))
+    progress.begun()
+    if (claimed === null) return trace.drop()
+    const { priority, runId, startedAt } = claimed
+    traceClaim(trace, claimed, performance.now() - at)
+    const isStillWanted = async () =>
+      performance.now() - at < FRESH_MS || (await this.#isStillWanted(key, claimed))
+    const platform = new CountedPlatform(client, this.#permits, { signal, priority, isStillWanted })
+    const attempted = await this.#attempt(key, claimed, platform)
+    const { outcome } = attempted.result
+    const durationMs = Math.round(performance.now() - at)
+    const settlement = settlementOf(key, claimed, attempted, platform, durationMs)
+    const settled = this.#settlements.submit(settlement)
+    // Nobody takes the place of one that failed before that is written: it may spare others their call.
+    if (settlement.again !== null || settlement.failures.length > 0) this.#settlements.flush()
+    else progress.decided()
+    await traced('settle', () => settled)
+    traceOutcome(trace, outcome)
+    const isChange = key.operation === 'update-employee' && outcome === 'updated'
+    const changeMs = isChange && claimed.changeMsAgo !== null ? claimed.changeMsAgo + durationMs : null
+    onSettled?.({ operation: key.operation, outcome, durationMs, changeMs })
+    if (platform.answered) this.#outage.answered()
+    if (platform.answered && claimed.underHalt && outcome !== 'halted')
+      await liftHalts(this.#deps, key.enterpriseCode, startedAt)
+    logger.debug({ operation: key.operation, key: key.entityKey, outcome, runId }, 'job done')
+  }
+
+  async #attempt(key: ClaimKey, claimed: Claim, platform: CountedPlatform): Promise<Attempted> {
+    if (claimed.halted) return { result: unfinished('halted', atOnce(claimed)) }
+    if (claimed.starts > MAX_STARTS) return { result: poisoned(key, claimed) }
+    const source = this.#deps.hr.of(key.enterpriseCode)
+    if (source === null) return { result: ofNoSource(key, claimed) }
+    if (key.operation === 'delete-department')
+      return { result: await this.#deleteDepartment(key, claimed, source, platform) }
+    return this.#attemptEmployee(key, claimed, source, platform)
+  }
+
+  async #attemptEmployee(
+    key: ClaimKey,
+    claimed: Claim,
+    source: NamedSource,
+    platform: CountedPlatform,
+  ): Promise<Attempted> {
+    let sourceHash: string | null = null
+    let present: Settlement['present']
+    let { active } = claimed
+    try {
+      const employee = { enterpriseCode: key.enterpriseCode, userid: key.entityKey }
+      // Read after the claim, whose version fences it: an older row can never settle a newer request.
+      const row = await traced('read HR', () => this.#rowOf(source, employee, claimed))
+      if (row !== null && row !== 'duplicate') sourceHash = rowHash(Object.keys(row), row)
+      if (key.operation === 'bind-openid')
+        return { result: await bindOpenid(employee, row, key.detail, platform) }
+      if (!(await this.#hasPassed(employee, claimed, source, row === 'duplicate' ? row : sourceHash))) {
+        if (claimed.isLost && row !== 'duplicate' && sourceHash === claimed.heldHash)
+          return { result: await locateRejected(employee, claimed, platform) }
+        // If the row is the one of the held plan, worker and plan agree: replan without counting it.
+        return (claimed.isHeld && sourceHash === claimed.heldHash) ||
+          (await replansBefore(this.#deps.pool, key)) + 1 < MAX_REPLANS
+          ? { result: unfinished('replan', atOnce(claimed)) }
+          : { result: planNeverMatches(claimed) }
+      }
+      const { named, isHeld, heldHash } = claimed
+      if (named && row !== 'duplicate') {
+        present = { hash: sourceHash, isHeld, heldHash }
+        active = row !== null && parseActive(row.active) !== false
+      }
+      const { hasDepartments } = source.hr
+      const note = (sending: Sending) => noteSending(this.#deps.pool, key, claimed, sending)
+      const job = { key: employee, claim: claimed, row, hash: sourceHash, noteSending: note, hasDepartments }
+      return { result: await reconcileEmployee(job, platform), present }
+    } catch (error) {
+      if (isOfHr(error)) return { result: await this.#haltForHr(claimed, source, error) }
+      return { result: await this.#fail(key, { ...claimed, active }, error, sourceHash), present }
+    }
+  }
+
+  async #rowOf(source: NamedSource, employee: EmployeeKey, claimed: Claim): Promise<HrRow> {
+    const row = await this.#readersOf(source).rows.row(employee, claimed)
+    // One answer speaks for all enterprises of the source, each of which has a halt of its own.
+    if (source.codes) await this.#healHr(source, claimed)
+    return row
+  }
+
+  async #deleteDepartment(
+    key: ClaimKey,
+    claimed: Claim,
+    source: NamedSource,
+    platform: CountedPlatform,
+  ): Promise<JobResult> {
+    const wait = (error: Said) =>
+      unfinished('wait', { ...atOnce(claimed), delayMs: DEPARTMENTS_MS }, { error })
+    try {
+      const { wanted, doubt, unlocated } = await this.#departmentFacts(source, claimed.runId)
+      if (doubt) return wait(doubt.message)
+      const { enterpriseCode, entityKey: deptCode } = key
+      if (unlocated.has(enterpriseCode))
+        return finished('obsolete', {
+          error: employeeUnlocated(enterpriseCode, unlocated),
+          resolve: allBut(claimed.cases),
+        })
+      return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
+    } catch (error) {
+      if (error instanceof HrUnavailableError) return this.#haltForHr(claimed, source, error)
+      // Employees do not wait because of an error in departments.
+      if (isOfHr(error)) return wait(saidBy(error))
+      return this.#fail(key, claimed, error, null)
+    }
+  }
+
+  /**
+   * Whether what was read for an execution may still be sent. At a low rate, or after the platform wanted no calls for a while,
+   * its turn may come long after. A deletion cannot be undone, so HR is asked again.
+   * @throws HrUnavailableError, HrDataError, MappingError
+   */
+  async #isStillWanted(key: ClaimKey, claimed: Claim): Promise<boolean> {
+    const { enterpriseCode, entityKey: deptCode } = key
+    const source = this.#deps.hr.of(enterpriseCode)
+    if (source === null || !(await isPresentRequest(this.#deps.pool, key, claimed))) return false
+    if (key.operation !== 'delete-department') return true
+    const { wanted, doubt, unlocated } = await this.#departmentFacts(source, null)
+    if (doubt !== null || unlocated.has(enterpriseCode)) return false
+    return isToBeDeleted(wanted, { enterpriseCode, deptCode })
+  }
+
+  #departmentFacts(source: NamedSource, run: number | null): Promise<DepartmentFacts> {
+    return traced('read HR', () => this.#readersOf(source).departments.facts(run))
+  }
+
+  #readersOf(source: NamedSource): SourceReaders {
+    const { pool, limits } = this.#deps
+    const readers = this.#readers.get(source) ?? {
+      rows: new RowReader(source),
+      departments: new DepartmentReader(pool, source, limits),
+    }
+    this.#readers.set(source, readers)
+    return readers
+  }
+
+  /**
+   * Whether a plan has passed the HR row with this hash, perhaps one that was written while the claim waited for it. A row that
+   * no plan has passed is not sent, unless a person named the employee.
+   */
+  async #hasPassed(
+    employee: EmployeeKey,
+    claimed: Claim,
+    source: NamedSource,
+    hash: string | null,
+  ): Promise<boolean> {
+    if (claimed.named || hash === claimed.sourceHash) return true
+    // HR has answered, although no call is made that could lift a halt.
+    await this.#healHr(source, claimed)
+    return hash !== 'duplicate' && hash === (await plannedHash(this.#deps.pool, employee))
+  }
+
+  async #healHr(source: NamedSource, { underHalt, startedAt }: Claim): Promise<void> {
+    if (underHalt) await healHrHalt({ db: this.#deps.pool, logger: this.#deps.logger }, source, startedAt)
+  }
+
+  /** Stops everything, or with several sources the work that waits for this one. */
+  async #haltForHr(claimed: Claim, source: NamedSource, error: Error): Promise<JobResult> {
+    await haltForHr(this.#deps, source, saidBy(error))
+    return unfinished('halted', atOnce(claimed), { error: saidBy(error) })
+  }
+
+  /** Turns a failed call into a result, after raising the halt that the catalogue or an outage requires. */
+  async #fail(key: ClaimKey, claimed: Claim, thrown: unknown, sourceHash: string | null): Promise<JobResult> {
+    const { error, verdict } = refusalOf(thrown)
+    const outage = verdict.disposition === 'retry' && this.#outage.failed(key.entityKey, error)
+    if (outage || verdict.disposition === 'halt')
+      await halt(this.#deps, !outage && verdict.scope === 'enterprise' ? key.enterpriseCode : '*', {
+        category: verdict.category,
+        message: verdict.said.meaning,
+        remedy: verdict.said.remedy,
+        platformCode: outage ? null : (error.platformCode ?? null),
+      })
+    return resultOfRefusal({
+      error,
+      verdict,
+      claim: claimed,
+      entity: entityOf(key),
+      field: key.detail,
+      sourceHash,
+      outage: outage && !claimed.underHalt,
+    })
+  }
+}
+
+/** What came of one execution; `present` as in its settlement. */
+interface Attempted {
+  result: JobResult
+  present?: Settlement['present']
+}
+
+/** Outcomes that may need attention. */
+const NOT_WELL: readonly Outcome[] = ['partly_updated', 'parked', 'awaiting_activation', 'retry']
+
+/** The wait in the queue is part of a job's trace. The employee is not: the platform's ids lead to cases. */
+function traceClaim(
+  trace: Trace,
+  { fedMsAgo, runId, priority, attempts, starts }: Claim,
+  claimMs: number,
+): void {
+  // By the time of the claim, whose answer took so long.
+  if (fedMsAgo !== null) trace.cameUp(fedMsAgo + claimMs, 'queue')
+  if (runId !== null) trace.belongsTo(runSpan(runId))
+  trace.annotate({
+    'dirsync.priority': priority,
+    'dirsync.attempts': attempts,
+    'dirsync.starts': starts,
+    ...(runId !== null && { 'dirsync.run': runId }),
+  })
+}
+
+function traceOutcome(trace: Trace, outcome: Outcome): void {
+  trace.annotate({ 'dirsync.outcome': outcome })
+  if (NOT_WELL.includes(outcome)) trace.fail()
+}
+
+/** Back to the outbox, due at once, without spending an attempt. */
+function atOnce({ attempts }: Claim): Again {
+  return { delayMs: 0, attempts }
+}
+
+function settlementOf(
+  key: ClaimKey,
+  claimed: Claim,
+  { result, present }: Attempted,
+  platform: CountedPlatform,
+  durationMs: number,
+): Settlement {
+  const { version, execution, runId, startedAt } = claimed
+  const { calls, waitedMs, rateLimited } = platform
+  const isAccepted = (storedEmployee(result)?.fields.length ?? 0) > 0
+  const sentUnknown = claimed.sentUnknown || (platform.mayHaveUpdated && !isAccepted)
+  return {
+    ...result,
+    // Without a case there is none to resolve, and most settlements are one statement.
+    ...(claimed.cases.length === 0 && result.again === null && { resolve: 'none' }),
+    key,
+    version,
+    execution,
+    runId,
+    startedAt,
+    durationMs,
+    calls,
+    waitedMs,
+    rateLimited,
+    changed: isAccepted || (sentUnknown && result.again === null && key.operation === 'update-employee'),
+    sentUnknown,
+    present,
+  }
+}
+
+/** HR_SOURCES no longer names a source for the enterprise: its employees and departments stay as they are. */
+function ofNoSource(
+  { operation, enterpriseCode }: ClaimKey,
+  { active, cases, sentUnknown }: Claim,
+): JobResult {
+  return finished('obsolete', {
+    // The platform's state is unknown: once the enterprise has a source again, the next plan has it read.
+    stored: sentUnknown && operation === 'update-employee' ? unsent(unasked(active)) : null,
+    resolve: allBut(cases),
+    error: noSourceHas(enterpriseCode),
+  })
+}
+
+/** A job that has killed its worker again and again is not retried. */
+function poisoned(key: ClaimKey, { active, sourceHash, cases }: Claim): JobResult {
+  return finished('parked', {
+    // Without the hash, the next run would request it again.
+    stored: parkedEntity(entityOf(key), key.detail, { ...unasked(active), parkedHash: sourceHash }),
+    resolve: allBut(cases),
+    failures: [
+      failure({
+        entity: entityOf(key),
+        category: 'unclassified',
+        field: key.detail,
+        message: message('said.worker_ended', { count: MAX_STARTS }),
+        remedy: message('said.worker_ended_remedy'),
+        sourceHash,
+        cases,
+      }),
+    ],
+  })
+}
+
+/** How many of the latest attempts, at most MAX_REPLANS, were replans. */
+async function replansBefore(db: Pool, key: ClaimKey): Promise<number> {
+  const { rows } = await db.query<{ outcome: Outcome }>(
+    `select outcome from dirsync.attempt
+     where enterprise_code = $1 and entity_key = $2 and operation = $3 order by id desc limit ${MAX_REPLANS}`,
+    [key.enterpriseCode, key.entityKey, key.operation],
+  )
+  const other = rows.findIndex(({ outcome }) => outcome !== 'replan')
+  return other < 0 ? rows.length : other
+}
+
+/** Plan and worker never see the same HR row. The plan's row is not retried at once: that would go on for ever. */
+function planNeverMatches({ active, sourceHash, cases }: Claim): JobResult {
+  const what = message('said.unsettled', { count: MAX_REPLANS })
+  return finished('parked', {
+    error: what,
+    stored: unsent({ ...unasked(active), parkedHash: sourceHash }),
+    resolve: allBut(cases),
+    failures: [
+      failure({
+        entity: 'employee',
+        category: 'unsettled_hr_row',
+        message: what,
+        remedy: message('said.unsettled_remedy'),
+        sourceHash,
+        cases,
+      }),
+    ],
+  })
+}
