@@ -207,6 +207,6 @@ export class Alerter {
       else logger.warn({ ...about, remedy }, title)
     }
     for (const channel of givenUp)
-      logger.warn({ channel }, 'a message was given up: its channel has taken none for a day')
+      logger.warn({ channel }, 'a message was given up, as it has not been taken for a day')
   }
 }

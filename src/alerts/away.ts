@@ -3,7 +3,7 @@ import { onlyRow, type Pool, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Language } from '../texts/texts.ts'
 import type { Channel } from './channel.ts'
-import { answerOf, isPartial, putOffMs, sendWithin } from './courier.ts'
+import { answerOf, putOffMs, sendWithin, withoutSome } from './courier.ts'
 import { type AlertEvent, isWithinLimit, type Limits, type Outlook, type RaisedAlert } from './decide.ts'
 import { alertText, type ChannelMessage, compose, type Sender } from './message.ts'
 import { returnsOf } from './record.ts'
@@ -142,8 +142,8 @@ export class DatabaseAway {
       noteTaken(await sendWithin(channel, { id, message }, this.#stopping.signal))
       this.#putOff.delete(name)
     } catch (error) {
-      const left = isPartial(error) ? error.putOff : recipients
-      if (isPartial(error)) noteTaken(error.message)
+      const left = withoutSome(error)?.putOff ?? recipients
+      if (withoutSome(error)) noteTaken(answerOf(error))
       if (left?.length === 0) {
         this.#putOff.delete(name)
         return

@@ -48,6 +48,13 @@ export interface Channel {
   close(): Promise<void>
 }
 
+/** Recipients for whom a server did not take a message. */
+export interface LeftOut {
+  /** Those whom it asks to try later. */
+  putOff: readonly string[]
+  refused: readonly string[]
+}
+
 /**
  * A message was not accepted. The error's message is one sentence without secrets, with the server's answer.
  *
@@ -55,15 +62,14 @@ export interface Channel {
  * - `CHANNEL_LIMITED`: too many messages; `retryAfterMs` if the server says when to retry
  * - `CHANNEL_REFUSED`: the server refuses it and would again: address, signature, credentials, recipient
  *
- * `isOfRecipient`: whether the answer is about whom the message is for; null: the channel does not tell. `isPartial`: others of its
- * recipients have the message, so it is sent again only to those in `putOff`, whom the server asks to try later.
+ * `isOfRecipient`: whether the answer is about whom the message is for; null: the channel does not tell. `without`: those who do not
+ * have the message, while the others do; null: nobody has it.
  */
 export class ChannelError extends Error {
   readonly code: 'CHANNEL_UNAVAILABLE' | 'CHANNEL_LIMITED' | 'CHANNEL_REFUSED'
   readonly retryAfterMs: number | null
   readonly isOfRecipient: boolean | null
-  readonly isPartial: boolean
-  readonly putOff: readonly string[]
+  readonly without: LeftOut | null
 
   constructor(
     code: ChannelError['code'],
@@ -71,8 +77,7 @@ export class ChannelError extends Error {
     options?: ErrorOptions & {
       retryAfterMs?: number
       isOfRecipient?: boolean
-      isPartial?: boolean
-      putOff?: readonly string[]
+      without?: LeftOut
     },
   ) {
     super(message, options)
@@ -80,8 +85,7 @@ export class ChannelError extends Error {
     this.code = code
     this.retryAfterMs = options?.retryAfterMs ?? null
     this.isOfRecipient = options?.isOfRecipient ?? null
-    this.isPartial = options?.isPartial ?? false
-    this.putOff = options?.putOff ?? []
+    this.without = options?.without ?? null
   }
 }
 

@@ -108,15 +108,13 @@ export class Courier {
       const [name, user] = taken.channel.split(/\/(.*)/s)
       const channel = channels.find(({ settings }) => settings.name === name)
       if (!channel) continue
-      if (user !== undefined && !taken.message.recipients) {
-        // The address may have changed, or gone, since the message was written.
-        const addresses = (await readNoticeAddresses(pool, [user])).get(user)
-        const way = addresses ? noticeWay(addresses, [channel.settings]) : null
-        if (way === null) {
+      if (user !== undefined) {
+        const recipients = await this.#recipientsNow(channel.settings, user, taken)
+        if (recipients.length === 0) {
           await giveUp(pool, taken)
           continue
         }
-        taken.message = { ...taken.message, recipients: [way.recipient] }
+        taken.message = { ...taken.message, recipients }
       }
       const sending = this.#deliver(channel, taken)
         .catch((error: Error) => this.#options.logger.debug({ error }, 'its outcome was not noted'))
@@ -129,6 +127,18 @@ export class Courier {
     return isBehind
   }
 
+  /** Whom a message that is not for all of a channel goes to: addresses may have changed, or gone, since it was written. */
+  async #recipientsNow(
+    settings: ChannelSettings,
+    user: string,
+    { message }: Taken,
+  ): Promise<readonly string[]> {
+    if (message.recipients) return settings.to.filter(to => message.recipients?.includes(to))
+    const addresses = (await readNoticeAddresses(this.#options.pool, [user])).get(user)
+    const way = addresses ? noticeWay(addresses, [settings]) : null
+    return way ? [way.recipient] : []
+  }
+
   async #deliver(channel: Channel, taken: Taken): Promise<void> {
     const { pool, logger } = this.#options
     const { channel: name } = taken
@@ -138,13 +148,14 @@ export class Courier {
     } catch (error) {
       if (this.#cutOff.signal.aborted) return giveBack(pool, taken)
       const said = answerOf(error)
-      if (isPartial(error)) {
+      const without = withoutSome(error)
+      if (without) {
         logger.warn(
           { channel: name, answer: said },
           'a channel of alerts took a message for some of its recipients only',
         )
         return this.#mark(taken, said, {
-          recipients: error.putOff,
+          ...without,
           delayMs: putOffMs(taken.attempts, error, Math.random()),
         })
       }
@@ -176,10 +187,8 @@ export class Courier {
   }
 }
 
-/** Whether the channel has taken the message, if not for all of its recipients. */
-export function isPartial(error: unknown): error is ChannelError {
-  return error instanceof ChannelError && error.isPartial
-}
+/** Who does not have a message that the channel took for others; null: nobody has it. */
+export const withoutSome = (error: unknown) => (error instanceof ChannelError ? error.without : null)
 
 /** Whether a failure is one of the channel, and not of the one person whom a notice is for. */
 function isOfChannel({ channel }: Taken, error: unknown): boolean {

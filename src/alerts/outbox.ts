@@ -1,5 +1,6 @@
-import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
+import { type ClientBase, onlyRow, type Pool, transaction } from '../lib/database.ts'
 import { storableText } from '../lib/storable.ts'
+import type { LeftOut } from './channel.ts'
 import type { Draft, Outlook } from './decide.ts'
 import type { ChannelMessage } from './message.ts'
 
@@ -173,49 +174,63 @@ export async function takeDue(db: Pool, channels: readonly string[], leaseMs: nu
 const MOST_ANSWER = 500
 
 /** What is left to do for a message that its channel took for some of its recipients only. */
-export interface Left {
-  /** Those to whom it is sent again. */
-  recipients: readonly string[]
-  /** After how long. */
+export interface Left extends LeftOut {
+  /** After how long it is sent again to those who were put off. */
   delayMs: number
 }
 
 /**
  * The channel accepted the message.
  * @param left null: for all of its recipients; otherwise the channel fails. Those who were put off get a message of their own, which
- *   news does not replace: others wait for no one
+ *   news does not replace: others wait for no one. A message that is not for all of the channel does not end its failure while others
+ *   lack theirs
  */
 export async function markSent(
   db: Pool,
-  { id, attempts }: Taken,
+  { id, attempts, channel }: Taken,
   answer: string,
   left: Left | null,
 ): Promise<void> {
-  await db.query(
-    `with sent as (
-       update dirsync.alert_message set state = 'sent', sent_at = now(), leased_until = null, answer = $3
-       where id = $1 and attempts = $2 and state = 'waiting' returning *
-     ), again as (
-       insert into dirsync.alert_message (channel, kind, content, created_at, attempts, not_before)
-       select split_part(channel, '/', 1) || '//' || id, kind,
-              content || jsonb_build_object('recipients', $5::text[]), created_at, attempts, now() + $6 * interval '1 ms'
-       from sent where cardinality($5::text[]) > 0
-     )
-     update dirsync.alert_channel c
-     set last_sent_at = now(), failing_since = case when not $4 then least(failing_since, now()) end, last_answer = $3
-     from sent where c.name = split_part(sent.channel, '/', 1)`,
-    [
-      ...[id, attempts, storableText(answer.slice(0, MOST_ANSWER)), left === null],
-      ...[left?.recipients ?? [], left?.delayMs ?? 0],
-    ],
-  )
+  const name = channel.replace(/\/.*/s, '')
+  await transaction(db, async client => {
+    // One at a time, so that the last of several sees that no other waits.
+    await client.query('select from dirsync.alert_channel where name = $1 for update', [name])
+    await client.query(
+      `with sent as (
+         update dirsync.alert_message set state = 'sent', sent_at = now(), leased_until = null, answer = $3
+         where id = $1 and attempts = $2 and state = 'waiting' returning *
+       ), again as (
+         insert into dirsync.alert_message (channel, kind, content, created_at, attempts, not_before)
+         select $4 || '//' || id, kind, content || jsonb_build_object('recipients', $6::text[]), created_at, attempts,
+                now() + $7 * interval '1 ms'
+         from sent where cardinality($6::text[]) > 0
+       ), outcome as (
+         select channel <> c.name and refuses_some as refuses_some,
+                channel <> c.name and not $5
+                  and (refuses_some or exists (select from dirsync.alert_message other
+                                               where other.state = 'waiting' and other.attempts > 0 and other.id <> sent.id
+                                                 and (other.channel = c.name
+                                                      or starts_with(other.channel, c.name || '//')))) as others_fail
+         from sent join dirsync.alert_channel c on c.name = $4
+       )
+       update dirsync.alert_channel c
+       set last_sent_at = now(), refuses_some = outcome.refuses_some or $8,
+           failing_since = case when others_fail or $5 then least(failing_since, now()) end,
+           last_answer = case when others_fail then last_answer else $3 end
+       from outcome where c.name = $4`,
+      [
+        ...[id, attempts, storableText(answer.slice(0, MOST_ANSWER)), name, left !== null],
+        ...[left?.putOff ?? [], left?.delayMs ?? 0, (left?.refused ?? []).length > 0],
+      ],
+    )
+  })
 }
 
 /** The channel accepted a test message, so it works again, and its waiting messages are tried at once. */
 export async function noteTaken(db: Pool, channel: string, answer: string): Promise<void> {
   await db.query(
-    `update dirsync.alert_channel set last_sent_at = now(), failing_since = null, last_answer = $2
-     where name = $1`,
+    `update dirsync.alert_channel
+     set last_sent_at = now(), failing_since = null, refuses_some = false, last_answer = $2 where name = $1`,
     [channel, storableText(answer.slice(0, MOST_ANSWER))],
   )
   await hurry(db, [channel])

@@ -223,7 +223,7 @@ export const DATABASE_METRICS = {
       ]),
   },
   dirsync_alert_channel_failing_seconds: {
-    help: 'For how long a channel of alerts has taken no message; 0 when it is fine, or none waits for it.',
+    help: 'For how long messages of a channel have not reached all of its recipients; 0 when they do, or none waits.',
     labels: ['channel'],
     read: ({ channels }) => channels.map(({ channel, failing }) => [{ channel }, failing]),
   },

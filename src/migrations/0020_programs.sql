@@ -68,11 +68,14 @@ comment on function dirsync.place_events is
   'Gives the latest events of runs and cases their places, at most 2000 of each; returns how many.';
 
 -- Webhooks that get these events.
-alter table dirsync.alert_channel add column events text[], add column event_place bigint;
+alter table dirsync.alert_channel
+  add column events text[], add column event_place bigint, add column refuses_some boolean not null default false;
 comment on column dirsync.alert_channel.events is
   'The events of runs and cases that it gets instead of alerts, such as run.*; null: it gets alerts.';
 comment on column dirsync.alert_channel.event_place is
   'The place up to which its events have been written into messages; null: none has.';
+comment on column dirsync.alert_channel.refuses_some is
+  'Whether its server refused a recipient of the latest message that was for all of its recipients.';
 
 -- Rows are not checked again: every kind that there is passes.
 alter table dirsync.alert_message

@@ -23,6 +23,8 @@ const MESSAGE: ChannelMessage = {
   ...{ url: null, urlText: 'Open the console', at: new Date() },
 }
 
+const FROM = { consoleUrl: null, deployment: { id: 'd-1', name: null } }
+
 /** Has a message wait for each channel. Returns their numbers. */
 async function write(...channels: Channel[]): Promise<number[]> {
   const ids: number[] = []
@@ -199,32 +201,105 @@ test('a mail that some of its recipients do not get is not sent again, and its c
     last_answer: expect.stringContaining('not taken for n***@example.com'),
   })
   expect(lines.filter(line => line.includes('for some of its recipients'))).toHaveLength(1)
-  const from = { consoleUrl: null, deployment: { id: 'd-1', name: null } }
-  expect(await sendTest(channel.settings, from)).toMatchObject({ accepted: false })
+  expect(await sendTest(channel.settings, FROM)).toMatchObject({ accepted: false })
 })
 
-test('a mail that some of its recipients are put off for is sent to them again, and to no others', async () => {
-  const server = await MailServer.start({ authOptional: true, disabledCommands: ['STARTTLS'] })
-  onTestFinished(() => server[Symbol.asyncDispose]())
-  const inbox = await Inbox.open()
-  const url = `smtp://127.0.0.1:${server.port}?tls=off`
-  const to = ['nobody@example.com', 'full@example.com', 'ops@example.com']
-  const channel = inbox.channel({ kind: 'mail', url, from: 'dirsync@example.com', to })
-  const [id] = await write(channel)
-  const courier = startCourier([channel])
-  await until(async () => (await state(id)) === 'sent')
-  expect(await row((id ?? 0) + 1)).toMatchObject({ state: 'waiting', attempts: 1 })
-  // The next one has news of its own, and waits for no one.
-  const [next] = await write(channel)
-  courier.wake()
-  await until(async () => (await state(next)) === 'sent')
-  server.isFull = false
-  await itIsTime()
-  courier.wake()
-  await until(async () => server.arrivals.length === 4)
-  const ops = { to: ['ops@example.com'] }
-  const full = { to: ['full@example.com'], mail: { subject: 'dirsync: halted' } }
-  expect(server.arrivals).toMatchObject([ops, ops, full, full])
+describe('a mail that some of its recipients are put off for', () => {
+  /** A server that has taken a mail for ops alone. */
+  async function partlyTaken(...others: string[]) {
+    const server = await MailServer.start({ authOptional: true, disabledCommands: ['STARTTLS'] })
+    onTestFinished(() => server[Symbol.asyncDispose]())
+    const url = `smtp://127.0.0.1:${server.port}?tls=off`
+    const settings = { kind: 'mail', url, from: 'dirsync@example.com' } as const
+    const to = [...others, 'ops@example.com']
+    const channel = (await Inbox.open()).channel({ ...settings, to })
+    const [id = 0] = await write(channel)
+    const courier = startCourier([channel])
+    await until(async () => (await state(id)) === 'sent')
+    /** Has everything that waits tried again, by default by a server that takes it. */
+    const again = async (isFull = false) => {
+      server.isFull = isFull
+      await itIsTime()
+      courier.wake()
+    }
+    return { server, channel, courier, id, again, settings }
+  }
+
+  const OPS = { to: ['ops@example.com'] }
+  const FULL = { to: ['full@example.com'], mail: { subject: 'dirsync: halted' } }
+
+  test('is sent to them again, and to no others', async () => {
+    const { server, channel, courier, id, again } = await partlyTaken(
+      'nobody@example.com',
+      'full@example.com',
+    )
+    expect(await row(id + 1)).toMatchObject({ state: 'waiting', attempts: 1 })
+    // The next one has news of its own, and waits for no one.
+    const [next] = await write(channel)
+    courier.wake()
+    await until(async () => (await state(next)) === 'sent')
+    await again()
+    await until(async () => server.arrivals.length === 4)
+    expect(server.arrivals).toMatchObject([OPS, OPS, FULL, FULL])
+  })
+
+  test('is as good as one that all get at once, when they have it', async () => {
+    const { id, again } = await partlyTaken('full@example.com')
+    expect(await channelRow()).toMatchObject({ failing: true })
+    await again()
+    await until(async () => (await state(id + 1)) === 'sent')
+    expect(await channelRow()).toMatchObject({ failing: false, last_answer: '250 queued as 4F1E2A3B' })
+  })
+
+  test('does not make good that its server refuses another one', async () => {
+    const { channel, courier, id, again } = await partlyTaken('nobody@example.com', 'full@example.com')
+    await again()
+    await until(async () => (await state(id + 1)) === 'sent')
+    const refused = { failing: true, last_answer: expect.stringContaining('not taken for n***@example.com') }
+    expect(await channelRow()).toMatchObject(refused)
+    // Neither does a message that is for one person of another address.
+    await store.pool.query(
+      `insert into dirsync.alert_message (channel, kind, content) values ('ops//0', 'alerts', $1)`,
+      [{ ...MESSAGE, recipients: ['ops@example.com'] }],
+    )
+    courier.wake()
+    await until(async () => (await state(id + 2)) === 'sent')
+    expect(await channelRow()).toMatchObject(refused)
+    expect(await sendTest(channel.settings, FROM)).toMatchObject({ accepted: false })
+  })
+
+  test('fails for as long as one of them lacks a message', async () => {
+    const { server, channel, courier, id, again } = await partlyTaken('full@example.com')
+    await again(true)
+    await until(async () => (await row(id + 1)).attempts === 2)
+    const [next = 0] = await write(channel)
+    courier.wake()
+    await until(async () => (await state(next)) === 'sent')
+    server.isFull = false
+    await store.pool.query('update dirsync.alert_message set not_before = now() where id = $1', [id + 1])
+    courier.wake()
+    await until(async () => (await state(id + 1)) === 'sent')
+    expect(await channelRow()).toMatchObject({ failing: true })
+    await again()
+    await until(async () => (await state(next + 1)) === 'sent')
+    expect(await channelRow()).toMatchObject({ failing: false })
+  })
+
+  test('is not sent to whom the settings no longer name, nor to a robot that has the name now', async () => {
+    const { server, courier, id, settings } = await partlyTaken('full@example.com')
+    await courier.stop()
+    server.isFull = false
+    const inbox = await Inbox.open()
+    for (const channel of [inbox.channel({ ...settings, to: ['ops@example.com'] }), inbox.channel()]) {
+      await store.pool.query(`update dirsync.alert_message set state = 'waiting' where id = $1`, [id + 1])
+      await itIsTime()
+      const next = startCourier([channel])
+      await until(async () => (await state(id + 1)) === 'given_up')
+      await next.stop()
+    }
+    expect(server.arrivals).toMatchObject([OPS])
+    expect(inbox.arrivals).toEqual([])
+  })
 })
 
 test('a server that hangs is cut off, and delays no other channel', async () => {

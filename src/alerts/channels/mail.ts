@@ -62,11 +62,11 @@ export class MailChannel implements Channel {
       })
       if (rejected.length === 0) return this.#say(response ?? '')
       const said = this.#say(`${response ?? ''}; not taken for ${rejected.join(', ')}`)
-      const putOff = rejectedErrors.flatMap(({ permanent, recipient }: SmtpFailure) =>
-        permanent ? [] : (recipient ?? []),
-      )
+      const failures: SmtpFailure[] = rejectedErrors
+      const putOff = failures.flatMap(({ permanent, recipient }) => (permanent ? [] : (recipient ?? [])))
+      const refused = failures.flatMap(({ permanent, recipient }) => (permanent ? (recipient ?? []) : []))
       const code = putOff.length > 0 ? 'CHANNEL_UNAVAILABLE' : 'CHANNEL_REFUSED'
-      throw new ChannelError(code, said, { isOfRecipient: true, isPartial: true, putOff })
+      throw new ChannelError(code, said, { isOfRecipient: true, without: { putOff, refused } })
     } catch (error) {
       if (error instanceof ChannelError) throw error
       throw mailError(error, this.settings, this.#say)

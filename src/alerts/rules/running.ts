@@ -232,10 +232,11 @@ export const RUNNING = {
     },
   },
 
-  /** A channel does not accept messages. Subject: its name. Told on the other channels. */
+  /** A channel does not accept messages, or not for all of its recipients. Subject: its name. Told on the other channels. */
   dead_channel: {
     severity: 'warning',
-    meaning: 'Minutes that a channel accepts no message before the other channels are told.',
+    meaning:
+      'Minutes that messages of a channel do not reach all of its recipients before the other channels are told.',
     figure: { min: 1, max: 1440, default: 10, example: 30, lasts: 'minutes' },
     find: ({ failingChannels }, { figure, now }) =>
       failingChannels
@@ -246,7 +247,7 @@ export const RUNNING = {
       expr: minutes => `max by (job, channel) (dirsync_alert_channel_failing_seconds) > ${minutes * 60}`,
       summary: 'Alerts do not reach the channel {{ $labels.channel }}',
       description:
-        'It has taken no message for {{ $value | humanizeDuration }}. `dirsync alerts channels` shows what its server answers.',
+        'Its messages have not reached all of its recipients for {{ $value | humanizeDuration }}. `dirsync alerts channels` shows what its server answers.',
     },
   },
 

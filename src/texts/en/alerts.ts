@@ -101,7 +101,7 @@ export const alerts = {
     '{subject, select, refund {Within seven days {count, plural, one {# refund} other {# refunds}} that had been called refused turned out to be carried out; the latest is {latest} of order {of}. If another one was sent instead, the order is refunded twice.} other {Within seven days {count, plural, one {# top-up} other {# top-ups}} that had been called refused turned out to be carried out; the latest is {latest} of account {of}. If another one was sent instead, the account is topped up twice.}}',
   'alert.money_contradicted.remedy':
     '{subject, select, refund {Check order {of} for a second refund: the console’s screen Money lists what was sent.} other {Check account {of} for a second top-up: the console’s screen Money lists what was sent.}}',
-  'alert.money_contradicted.over': 'None, or fewer than the figure, within the last seven days.',
+  'alert.money_contradicted.over': 'Fewer than the figure within the last seven days.',
   'alert.notification_misfit.title': 'Refund notifications that match no refund',
   'alert.notification_misfit.what':
     'Within a day the platform notified dirsync of {count, plural, one {# refund} other {# refunds}} that it never sent, or sent with another order or amount; the latest is {latest}.',
@@ -154,7 +154,7 @@ export const alerts = {
   'alert.dead_channel.remedy':
     'Check its settings, then try it with `dirsync alerts test --channel {subject}`.',
   'alert.dead_channel.over':
-    'The channel accepts messages again, no message waits for it, or it is no longer configured.',
+    'Its messages reach all of its recipients again, none waits, or the channel is no longer configured.',
   'alert.heartbeat_failing.title': 'The heartbeat is not delivered',
   'alert.heartbeat_failing.what':
     'The monitor at HEARTBEAT_URL does not accept the call after a good run{answer, select, none {} other {: {answer}}}.',
@@ -187,7 +187,7 @@ export const alerts = {
   'alert_rule.database_full': 'The database is nearly full',
   'alert_rule.database_slow': 'The database is slow',
   'alert_rule.database_away': 'The database is down',
-  'alert_rule.dead_channel': 'A channel accepts no messages',
+  'alert_rule.dead_channel': 'A channel does not deliver',
   'alert_rule.heartbeat_failing': 'The heartbeat fails',
   'alerts.figure.minutes': '{figure, plural, =0 {at once} other {after # min}}',
   'alerts.figure.hours': 'after {figure, number} h',
@@ -225,7 +225,7 @@ export const alerts = {
   'runbook.cases_jump':
     'Within an hour far more cases than usual were opened in one category. Each keeps its employee or department out of sync.\nOpen the cases of this category in the console, grouped by cause, or `dirsync dead-letters list --category C`.\nRead the message and remedy of one or two: so many at once mostly have one cause, such as a change in HR, in the mapping or in the platform’s settings.\nFix the cause, then retry all of them: the console’s bulk action, or `dirsync dead-letters retry --category C`.\nIf a new version of the mapping caused it, roll that back first.\nThe alert is over when the number has not risen for an hour, even if cases are still open.',
   'runbook.out_of_sync':
-    'For an hour the share of employees in sync has been below the configured figure.\nThe overview shows the status of the others: open cases, awaiting activation on the platform, halted, or waiting to be sent.\nIf many are waiting to be sent, a large change is under way; the run’s page says how long it takes.\nIf many are in cases, work through the largest category first.\nIf many are awaiting activation, the platform does not have them yet: ask the people who add employees there.\nIf the share is normal here, for example while a company joins, lower ALERT_OUT_OF_SYNC.',
+    'For an hour the share of employees in sync has been below the configured figure.\nThe overview shows the status of the others: open cases, awaiting activation on the platform, halted, or waiting to be sent.\nIf many are waiting to be sent, a large change is under way; the run’s page says how long it takes.\nIf many are in cases, work through the largest category first.\nIf many are awaiting activation, the platform does not have them yet: ask the people who add employees there.\nIf the share is normal here, for example while a company joins, lower ALERT_OUT_OF_SYNC.\nWhile all calls are paused this alert is not raised; its hour begins anew when the pause ends.',
   'runbook.work_stuck':
     'Work other than a full run’s has waited far longer than it needs at the permitted rate, although nothing is halted. The alert says where it waits: for the scheduler, for a worker, or behind other work.\nHalts and processes shows whether the workers are alive; Platform shows whether calls are made, and at what rate.\nThe console’s page of a run shows its remaining entries, and the page of an employee the outcome of its last attempts.\n`dirsync doctor` tests the queue (Redis) and both databases; `dirsync status` says whether the queue itself was paused with another tool.\nRestart the workers, or the scheduler if it hands nothing over: work in progress is picked up again by itself, without being sent twice.\nIf it comes back, keep the logs of the workers and report it.',
   'runbook.money_unknown':
@@ -255,7 +255,7 @@ export const alerts = {
   'runbook.database_away':
     'dirsync’s own database does not answer. Nothing is read or sent meanwhile, and nothing is lost.\nThis alert comes from the memory of the process that last checked the rules; the console shows no figures until the database is back.\nIs the server up? Check `pg_isready`, its log, its disk.\nIs the network open? `dirsync doctor` tests DATABASE_URL.\nOnce it answers, all processes continue by themselves; none has to be restarted.\nIf the process that told of it is restarted before that, no message says that it is over: close it at its receivers yourself.\nIf it has to be restored from a backup, stop dirsync first, and read Backup in docs/operating.md.',
   'runbook.dead_channel':
-    'A channel does not accept messages, so people who rely on it are not notified. The other channels get this alert.\nThe console’s screen Alerts, or `dirsync alerts channels`, shows the last answer of its server.\nUsual causes: a deleted robot or webhook, a changed secret or keyword, an expired mail password, a proxy or firewall.\nCorrect its ALERT_CHANNEL_… settings and restart dirsync.\n`dirsync alerts test --channel NAME` sends one message and shows the server’s answer.\nOnce it works, one message sums up what happened meanwhile.',
+    'A channel does not accept messages, or not for all of its recipients, so people who rely on it are not notified. The other channels get this alert.\nThe console’s screen Alerts, or `dirsync alerts channels`, shows the last answer of its server.\nUsual causes: a deleted robot or webhook, a changed secret or keyword, an expired mail password, a mail address that no longer exists, a proxy or firewall.\nCorrect its ALERT_CHANNEL_… settings and restart dirsync.\n`dirsync alerts test --channel NAME` sends one message and shows the server’s answer.\nOnce it works, one message sums up what happened meanwhile.',
   'runbook.heartbeat_failing':
     'dirsync calls HEARTBEAT_URL after each good run, so that an external monitor notices when all of dirsync is down. These calls fail.\nThe screen Alerts shows the last answer. The address is in no log: see the settings.\nIs the address still right, and is the check there still active? An answer of 404 or 410 often means that it was deleted.\nIs there a proxy or firewall in between? Call the address from the machine of the worker or scheduler.\nUntil it is fixed, trust neither the monitor’s silence nor its alarm; dirsync’s own alerts still work.',
 } as const

@@ -90,7 +90,7 @@ export const alerts = {
     '{subject, select, refund {七天内有 {count, plural, other {# 笔退款}}曾认定为未执行，但平台实际已执行；最近一笔为 {latest}，订单 {of}。如果此后另发过退款，该订单就会重复退款。} other {七天内有 {count, plural, other {# 笔充值}}曾认定为未执行，但平台实际已执行；最近一笔为 {latest}，账户 {of}。如果此后另发过充值，该账户就会重复充值。}}',
   'alert.money_contradicted.remedy':
     '{subject, select, refund {请检查订单 {of} 是否有第二笔退款：控制台的“资金”页面列出了已发送的退款。} other {请检查账户 {of} 是否有第二笔充值：控制台的“资金”页面列出了已发送的充值。}}',
-  'alert.money_contradicted.over': '最近七天内没有此类情况，或少于设定的数量。',
+  'alert.money_contradicted.over': '最近七天内此类情况少于设定的数量。',
   'alert.notification_misfit.title': '退款通知与退款记录不符',
   'alert.notification_misfit.what':
     '一天内平台通知了 {count, plural, other {# 笔退款}}，但 dirsync 未发送过，或订单、金额不一致；最近一笔为 {latest}。',
@@ -137,7 +137,7 @@ export const alerts = {
   'alert.dead_channel.what':
     '渠道 {subject} 无法接收消息，或未送达全部收件人{answer, select, none {} other {：{answer}}}。',
   'alert.dead_channel.remedy': '请检查该渠道的设置，再运行 `dirsync alerts test --channel {subject}` 测试。',
-  'alert.dead_channel.over': '该渠道已恢复接收消息、已没有等待发送的消息，或已不在设置中。',
+  'alert.dead_channel.over': '该渠道的消息已能送达全部收件人、已没有等待发送的消息，或该渠道已不在设置中。',
   'alert.heartbeat_failing.title': '心跳无法送达',
   'alert.heartbeat_failing.what':
     'HEARTBEAT_URL 指向的监控未接受 dirsync 在同步成功后发出的心跳{answer, select, none {} other {：{answer}}}。',
@@ -207,7 +207,7 @@ export const alerts = {
   'runbook.cases_jump':
     '一小时内，某一类别的异常项远多于平时；每一项都会使相应的员工或部门无法同步。\n请在控制台按原因查看该类别的异常项，或运行 `dirsync dead-letters list --category C`。\n先看一两项的信息和处理建议：短时间内大量出现多半出于同一原因，例如人事系统、字段映射或平台设置有改动。\n消除原因后一并重试：使用控制台的批量操作，或运行 `dirsync dead-letters retry --category C`。\n如果由新上线的字段映射引起，请先撤回。\n数量一小时内不再增长，告警即结束，即使仍有异常项。',
   'runbook.out_of_sync':
-    '员工同步率低于设定值已达一小时。\n概览会显示其余员工的状态：有异常项、等待激活、已停止，或待发送。\n如果多数在待发送：正在同步大批变更，该任务的页面会显示预计剩余时间。\n如果多数有异常项，请先处理数量最多的类别。\n如果多数在等待激活，说明平台上还没有这些员工，请联系在平台添加员工的人。\n如果这样的同步率属于常态（例如公司正在分批上线），请调低 ALERT_OUT_OF_SYNC。',
+    '员工同步率低于设定值已达一小时。\n概览会显示其余员工的状态：有异常项、等待激活、已停止，或待发送。\n如果多数在待发送：正在同步大批变更，该任务的页面会显示预计剩余时间。\n如果多数有异常项，请先处理数量最多的类别。\n如果多数在等待激活，说明平台上还没有这些员工，请联系在平台添加员工的人。\n如果这样的同步率属于常态（例如公司正在分批上线），请调低 ALERT_OUT_OF_SYNC。\n暂停全部调用期间不会触发本告警；暂停结束后重新计时一小时。',
   'runbook.work_stuck':
     '当前同步并未停止，但有数据（全量同步除外）的等待时间远超按允许速率所需的时间。告警会说明卡在何处：等待调度进程、等待工作进程，或排在其他数据之后。\n“停止与进程”页面会显示工作进程是否存活，“平台”页面会显示是否有调用及其速率。\n在控制台，同步任务的页面会显示剩余的数据，员工页面会显示最近的处理记录。\n`dirsync doctor` 会检查队列（Redis）和两个数据库；`dirsync status` 会显示是否有人用队列自身的工具暂停了队列。\n请重启工作进程（如果卡在调度进程，则重启调度进程）：处理到一半的数据会自动继续，不会重复发送。\n如果再次出现，请保留工作进程的日志并报告问题。',
   'runbook.money_unknown':
@@ -237,7 +237,7 @@ export const alerts = {
   'runbook.database_away':
     'dirsync 自己的数据库没有响应。在此期间不会读取和发送任何数据，也不会丢失数据。\n本告警由最近一次执行评估的进程凭内存发出；数据库恢复之前，控制台不显示数据。\n服务器是否在运行？请查看 `pg_isready`、数据库日志和磁盘。\n网络是否畅通？`dirsync doctor` 会检查 DATABASE_URL。\n数据库恢复后，所有进程会自动继续，无需重启。\n如果发出告警的进程在此之前重启，则不会再有恢复通知：请在接收端自行关闭该告警。\n如需从备份恢复，请先停止 dirsync，并阅读 docs/operating.md 中的“Backup”一节。',
   'runbook.dead_channel':
-    '某个渠道无法接收消息，依赖它的人收不到告警；此事由其他渠道通知。\n控制台的“告警”页面，或 `dirsync alerts channels`，会显示其服务器最近一次的答复。\n常见原因：机器人或 webhook 已被删除、密钥或关键词已更改、邮箱密码过期、代理或防火墙拦截。\n请更正其 ALERT_CHANNEL_ 开头的设置，并重启 dirsync。\n`dirsync alerts test --channel NAME` 会发送一条消息，并显示服务器的答复。\n渠道恢复后，期间发生的事情会合并为一条消息送达。',
+    '某个渠道无法接收消息，或未送达全部收件人，依赖它的人收不到告警；此事由其他渠道通知。\n控制台的“告警”页面，或 `dirsync alerts channels`，会显示其服务器最近一次的答复。\n常见原因：机器人或 webhook 已被删除、密钥或关键词已更改、邮箱密码过期、收件地址已失效、代理或防火墙拦截。\n请更正其 ALERT_CHANNEL_ 开头的设置，并重启 dirsync。\n`dirsync alerts test --channel NAME` 会发送一条消息，并显示服务器的答复。\n渠道恢复后，期间发生的事情会合并为一条消息送达。',
   'runbook.heartbeat_failing':
     '每次同步成功后，dirsync 会调用 HEARTBEAT_URL，以便外部监控在 dirsync 整体失效时发现。目前这些调用失败。\n“告警”页面会显示最近一次答复。地址不会写入日志，请查看设置。\n地址是否仍然正确，监控项是否仍然启用？答复为 404 或 410 通常表示监控项已被删除。\n是否有代理或防火墙拦截？请在工作进程或调度进程所在的机器上调用该地址。\n修复之前，该监控的沉默和告警都不可信；dirsync 自己的告警不受影响。',
 } as const satisfies Section<typeof English>

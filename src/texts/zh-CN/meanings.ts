@@ -134,8 +134,8 @@ export const meanings: Readonly<Record<string, string>> = {
     '读取 dirsync 的指标最多可用多少毫秒，连续三次超过时告警。',
   "Minutes that dirsync's database may be away before it is an alert.":
     'dirsync 的数据库无法访问多少分钟后告警。',
-  'Minutes that a channel accepts no message before the other channels are told.':
-    '某个渠道无法送达多少分钟后，通知其他渠道。',
+  'Minutes that messages of a channel do not reach all of its recipients before the other channels are told.':
+    '某个渠道的消息未能送达全部收件人多少分钟后，通知其他渠道。',
   'Minutes that the monitor at HEARTBEAT_URL accepts no call before it is an alert.':
     'HEARTBEAT_URL 的监控无法接收调用多少分钟后告警。',
   'Hours after which a continuing alert is sent again.': '持续中的告警每隔多少小时再次发送。',

@@ -201,7 +201,7 @@ describe('a mail that is not taken', () => {
     const channel = channelOf(url, { to: ['nobody@example.com', 'ops@example.com'] })
     expect(await failureOf(channel)).toMatchObject({
       message: '250 queued as 4F1E2A3B; not taken for n***@example.com',
-      isPartial: true,
+      without: { putOff: [], refused: ['nobody@example.com'] },
     })
     expect(server.arrivals).toMatchObject([{ to: ['ops@example.com'] }])
   })
