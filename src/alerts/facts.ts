@@ -1,6 +1,5 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
-import { openRefunds } from '../money/refund.ts'
-import { openTopUps } from '../money/top-up.ts'
+import { type OpenMoney, readOpenMoney } from '../money/open.ts'
 import { jsonRows } from '../sync/health/figures.ts'
 import {
   HAS_CHECKED,
@@ -20,7 +19,7 @@ import type { Said } from '../texts/message.ts'
 /** The input of the rules: the figures that are also metrics, and some rows in full of which there are few. */
 export interface Facts extends Health {
   /** Money operations that were sent and may have been carried out; `for_person` counts those that need a person. */
-  outcomesUnknown: Record<'refund' | 'topup', { count: number; for_person: number; since: Date | null }>
+  money: OpenMoney
   /** Why work is halted, including a person's pause. */
   stops: Stop[]
   heldRuns: { run: number; kind: string; source: string; planned: number; since: Date }[]
@@ -52,20 +51,16 @@ interface Stop extends Omit<Halt, 'probes' | 'next_probe_at' | 'may_probe'> {
 
 /** Reads the input of the rules, at a cost that does not grow with the number of employees. */
 export async function readAlertFacts(db: Pool): Promise<Facts> {
-  const [health, refunds, topUps, { rows }] = await Promise.all([
+  const [health, money, { rows }] = await Promise.all([
     readHealth(db),
-    openRefunds(db),
-    openTopUps(db),
+    readOpenMoney(db),
     db.query<Details>({ name: 'alert facts', text: DETAILS }),
   ])
   const details = onlyRow(rows)
   return {
     ...health,
     ...details,
-    outcomesUnknown: {
-      refund: { count: refunds.unknown, for_person: refunds.for_person, since: refunds.oldest },
-      topup: { count: topUps.unknown, for_person: topUps.unknown, since: topUps.oldest },
-    },
+    money,
     stops: details.stops.map(dated),
     heldRuns: details.heldRuns.map(dated),
     suspects: details.suspects.map(dated),
@@ -73,7 +68,7 @@ export async function readAlertFacts(db: Pool): Promise<Facts> {
   }
 }
 
-type Details = Omit<Facts, keyof Health | 'outcomesUnknown'>
+type Details = Omit<Facts, keyof Health | 'money'>
 
 /** JSON holds dates as texts. */
 function dated<Row extends { since: Date }>(row: Row): Row {

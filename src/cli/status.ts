@@ -17,6 +17,7 @@ import { jobTable } from '../console/schedules/view.ts'
 import { type Block, type Shown, tableOf, term } from '../console/shown.ts'
 import { caseStatus } from '../console/ui/states.ts'
 import { MOST_COUNTED } from '../lib/database.ts'
+import type { OpenEntries } from '../money/open.ts'
 import { createQueueBackend } from '../queue/backend.ts'
 import { type WithheldField, withheldFields } from '../sync/cases/withheld.ts'
 import { readDeployment } from '../sync/health/deployment.ts'
@@ -86,8 +87,8 @@ function documentOf(deployment: Awaited<ReturnType<typeof readDeployment>>, foun
       ...{ job, expression, off, next_due_at, pause_reason },
     })),
     withheld: found.withheld,
-    open_refunds: found.refunds,
-    open_topups: found.topUps,
+    open_refunds: found.money.refund,
+    open_topups: found.money.topup,
     alerts: { count: alerts.length, worst: alerts[0]?.severity ?? null },
   }
 }
@@ -136,11 +137,11 @@ function statusShown(ask: Ask, found: Status, program: string): Shown {
   }
 }
 
-function commandsOf({ result, refunds, topUps }: Status): string[] {
+function commandsOf({ result, money }: Status): string[] {
   return [
     ...todoCommands(result),
-    ...(refunds.unknown > 0 ? ['refund list --state unknown'] : []),
-    ...(topUps.unknown > 0 ? ['topup list --state unknown'] : []),
+    ...(money.refund.unknown > 0 ? ['refund list --state unknown'] : []),
+    ...(money.topup.unknown > 0 ? ['topup list --state unknown'] : []),
   ]
 }
 
@@ -229,19 +230,19 @@ function fieldName({ field, codes }: WithheldField): string {
 }
 
 /** Money operations whose outcome is unknown. */
-function moneySection({ refunds, topUps }: Status): Block[] {
-  if (refunds.unknown === 0 && topUps.unknown === 0) return []
-  const line = (what: 'refunds' | 'topups', { unknown, oldest }: Status['topUps'], more = ''): Block[] => {
+function moneySection({ money: { refund, topup } }: Status): Block[] {
+  if (refund.unknown === 0 && topup.unknown === 0) return []
+  const line = (what: 'refunds' | 'topups', { unknown, oldest }: OpenEntries, more = ''): Block[] => {
     const since = oldest ? say('shell.since', { time: shortTime(oldest) }) : ''
     const text = say(`shell.${what}`, { count: unknown }) + since + more
     return unknown > 0 ? [{ text: { tone: 'bad', text } }] : []
   }
-  const { for_person: count } = refunds
+  const { for_person: count } = refund
   const waiting = count > 0 ? say('shell.comma') + say('shell.for_person', { count: String(count) }) : ''
   return [
     {
       section: say('shell.title.outcome_unknown'),
-      blocks: [...line('refunds', refunds, waiting), ...line('topups', topUps)],
+      blocks: [...line('refunds', refund, waiting), ...line('topups', topup)],
     },
   ]
 }

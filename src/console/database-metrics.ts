@@ -1,8 +1,7 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import { RULE_NAMES, RULES } from '../alerts/rule.ts'
 import type { Pool } from '../lib/database.ts'
-import { openRefunds } from '../money/refund.ts'
-import { openTopUps } from '../money/top-up.ts'
+import { type OpenMoney, readOpenMoney } from '../money/open.ts'
 import { JOB_OPERATIONS } from '../queue/job.ts'
 import { SHOWN_EMPLOYEE_STATUSES } from '../sync/health/figures.ts'
 import { type Health, readHealth } from '../sync/health/health.ts'
@@ -18,8 +17,7 @@ export interface Metric {
 
 /** What is read of the deployment at each scrape. */
 interface Deployment extends Health {
-  refunds: { unknown: number }
-  topUps: { unknown: number }
+  money: OpenMoney
 }
 
 type Sample = [labels: Record<string, string>, value: number]
@@ -166,10 +164,7 @@ export const DATABASE_METRICS = {
   dirsync_outcomes_unknown: {
     help: 'Refunds and top-ups that were sent and may have been carried out.',
     labels: ['kind'],
-    read: ({ refunds, topUps }) => [
-      [{ kind: 'refund' }, refunds.unknown],
-      [{ kind: 'topup' }, topUps.unknown],
-    ],
+    read: ({ money }) => Object.entries(money).map(([kind, { unknown }]) => [{ kind }, unknown]),
   },
   dirsync_outcomes_contradicted_last_week: {
     help: 'Refunds and top-ups that were called rejected and turned out within the last seven days to be carried out.',
@@ -270,14 +265,12 @@ export class DatabaseMetrics {
   }
 
   async #read(): Promise<string> {
-    const read = await Promise.all([
-      readHealth(this.#pool),
-      openRefunds(this.#pool),
-      openTopUps(this.#pool),
-    ]).catch((error: Error) => {
-      this.#onTrouble(error)
-      return null
-    })
+    const read = await Promise.all([readHealth(this.#pool), readOpenMoney(this.#pool)]).catch(
+      (error: Error) => {
+        this.#onTrouble(error)
+        return null
+      },
+    )
     // A new registry for each reading: series that are gone from the database disappear from the answer.
     const registry = new Registry()
     const add = (name: string, { help, labels: labelNames = [] }: Metric, samples: Sample[]) => {
@@ -291,9 +284,9 @@ export class DatabaseMetrics {
     }
     if (read === null) add('dirsync_database_up', DATABASE_METRICS.dirsync_database_up, one(0))
     else {
-      const [health, refunds, topUps] = read
+      const [health, money] = read
       for (const [name, metric] of Object.entries<DatabaseMetric>(DATABASE_METRICS)) {
-        const samples = metric.read({ ...health, refunds, topUps })
+        const samples = metric.read({ ...health, money })
         if (samples !== null) add(name, metric, samples)
       }
     }

@@ -46,13 +46,6 @@ export function isOpen({ state }: Pick<Entry, 'state'>): boolean {
   return state === 'unknown' || state === 'requested'
 }
 
-/** How many rows are in hand, how many have an unknown outcome, and since when the oldest of those. */
-export interface OpenEntries {
-  requested: number
-  unknown: number
-  oldest: Date | null
-}
-
 /** How a call ended. */
 export type Answer =
   | { state: 'accepted'; receipt: string }

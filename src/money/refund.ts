@@ -5,7 +5,7 @@ import type { RefundNotification } from '../platform/notification.ts'
 import { cents, type RefundVerdict } from '../platform/refund-settlement.ts'
 import { HALTS_OF_OTHERS, isInForceFor, PROBE_IS_DUE } from '../sync/outbox/halts.ts'
 import { type Said, toStore } from '../texts/message.ts'
-import { type Answer, type Entry, IS_OPEN, Journal, type OpenEntries } from './journal.ts'
+import { type Answer, type Entry, IS_OPEN, Journal } from './journal.ts'
 
 /** One row of `dirsync.refund`; amounts are decimal texts. */
 export interface Refund extends Entry {
@@ -169,7 +169,8 @@ export async function tradeNumbersOf(
   return rows
 }
 
-const WAITS_FOR_PERSON = `state = 'unknown' and (next_settle_at is null or left_to_person_at is not null)`
+/** SQL: the outcome is for a person to decide. */
+export const WAITS_FOR_PERSON = `state = 'unknown' and (next_settle_at is null or left_to_person_at is not null)`
 
 /** As WAITS_FOR_PERSON: whether dirsync has stopped asking for its outcome, or the order record could not tell it. */
 export function waitsForPerson({
@@ -178,18 +179,6 @@ export function waitsForPerson({
   left_to_person_at,
 }: Pick<Refund, 'state' | 'next_settle_at' | 'left_to_person_at'>): boolean {
   return state === 'unknown' && (next_settle_at === null || left_to_person_at !== null)
-}
-
-/** Refunds that are open; `for_person` of the unknown ones wait for a person. */
-export async function openRefunds(db: Pool): Promise<OpenEntries & { for_person: number }> {
-  const { rows } = await db.query<OpenEntries & { for_person: number }>(
-    `select count(*) filter (where state = 'requested') as requested,
-            count(*) filter (where state = 'unknown') as unknown,
-            count(*) filter (where ${WAITS_FOR_PERSON}) as for_person,
-            min(sent_at) filter (where state = 'unknown') as oldest
-     from dirsync.refund where ${IS_OPEN}`,
-  )
-  return onlyRow(rows)
 }
 
 /** An unknown refund claimed by one process. */

@@ -1,7 +1,6 @@
 import { type Lock, lockTransaction } from '../lib/advisory-lock.ts'
 import type { ClientBase, Pool, PoolClient } from '../lib/database.ts'
-import { onlyRow } from '../lib/database.ts'
-import { type Entry, IS_OPEN, Journal, type OpenEntries, type TOP_UP_STATES } from './journal.ts'
+import { type Entry, IS_OPEN, Journal, type TOP_UP_STATES } from './journal.ts'
 
 /** One row of `dirsync.topup`, an application for enterprise points; the amount is a decimal text. */
 export interface TopUp extends Entry {
@@ -90,15 +89,4 @@ export async function writeTopUp(db: ClientBase | Pool, topUp: NewTopUp, actor: 
     [external_code, account_openid, enterprise_code, amount, although_open, actor],
   )
   return rowCount === 1
-}
-
-/** Applications that are open; each unknown one waits for a person. */
-export async function openTopUps(db: Pool): Promise<OpenEntries> {
-  const { rows } = await db.query<OpenEntries>(
-    `select count(*) filter (where state = 'requested') as requested,
-            count(*) filter (where state = 'unknown') as unknown,
-            min(sent_at) filter (where state = 'unknown') as oldest
-     from dirsync.topup where ${IS_OPEN}`,
-  )
-  return onlyRow(rows)
 }

@@ -1,7 +1,7 @@
 import type { Facts } from '../../src/alerts/facts.ts'
 import type { Finding, RuleName } from '../../src/alerts/rule.ts'
 import { inWords } from '../../src/texts/message.ts'
-import { healthyFacts } from './facts-under-test.ts'
+import { healthyFacts, NO_MONEY } from './facts-under-test.ts'
 
 /* What each rule finds, and what is just not enough. */
 
@@ -28,8 +28,7 @@ export const SCHEDULE = {
   error: inWords('relation "staff" does not exist'),
 }
 export const WORK = { operation: 'update-employee' as const, count: 3, queued: 2, age: 3601 }
-export const MONEY = { count: 2, for_person: 1, since: ago(MINUTE) }
-export const NO_MONEY = { count: 0, for_person: 0, since: null }
+export const MONEY = { ...NO_MONEY, unknown: 2, for_person: 1, oldest: ago(MINUTE) }
 /** Of 1000 in scope. */
 export const status = (inSync: number): Facts['employees'] => [
   { status: 'in_sync', count: inSync },
@@ -175,15 +174,15 @@ export const BORDERS: {
   {
     rule: 'money_unknown',
     name: 'unknown refunds',
-    beyond: { outcomesUnknown: { refund: MONEY, topup: NO_MONEY } },
-    at: { outcomesUnknown: { refund: NO_MONEY, topup: NO_MONEY } },
-    found: { subject: 'refund', since: MONEY.since, forMs: 0, facts: { count: 2, for_person: 1 } },
+    beyond: { money: { refund: MONEY, topup: NO_MONEY } },
+    at: { money: { refund: NO_MONEY, topup: NO_MONEY } },
+    found: { subject: 'refund', since: MONEY.oldest, forMs: 0, facts: { count: 2, for_person: 1 } },
   },
   {
     rule: 'money_unknown',
     name: 'unknown top-ups',
-    beyond: { outcomesUnknown: { refund: NO_MONEY, topup: MONEY } },
-    at: { outcomesUnknown: { refund: NO_MONEY, topup: NO_MONEY } },
+    beyond: { money: { refund: NO_MONEY, topup: MONEY } },
+    at: { money: { refund: NO_MONEY, topup: NO_MONEY } },
     found: { subject: 'topup' },
   },
   {

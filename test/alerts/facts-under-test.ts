@@ -3,6 +3,8 @@ import type { AlertLimits } from '../../src/alerts/rule.ts'
 import { loadConfig } from '../../src/config.ts'
 import { LEAST } from '../helpers/least-settings.ts'
 
+export const NO_MONEY = { requested: 0, unknown: 0, for_person: 0, oldest: null }
+
 /** The default thresholds of the rules, except for these settings. */
 export function alertLimits(settings: Record<string, string> = {}): AlertLimits {
   return loadConfig({ ...LEAST, ...settings })
@@ -42,10 +44,7 @@ export function healthyFacts(differs: Partial<Facts> = {}): Facts {
     heartbeatFailing: null,
     work: [],
     lastJob: 100,
-    outcomesUnknown: {
-      refund: { count: 0, for_person: 0, since: null },
-      topup: { count: 0, for_person: 0, since: null },
-    },
+    money: { refund: NO_MONEY, topup: NO_MONEY },
     outcomesContradicted: [],
     notificationsRefused: { count: 0, latest: null },
     tokenCreations: 1,

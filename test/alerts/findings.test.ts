@@ -20,7 +20,6 @@ import {
   HOUR,
   MINUTE,
   MONEY,
-  NO_MONEY,
   NOW,
   open,
   SCHEDULE,
@@ -28,7 +27,7 @@ import {
   status,
   WORK,
 } from './borders.ts'
-import { alertLimits, healthyFacts } from './facts-under-test.ts'
+import { alertLimits, healthyFacts, NO_MONEY } from './facts-under-test.ts'
 
 const find = (differs: Partial<Facts>, settings: Record<string, string> = {}) =>
   findings(healthyFacts(differs), alertLimits(settings), NOW)
@@ -142,7 +141,7 @@ describe('settings change the thresholds', () => {
     [
       'money_unknown',
       { ALERT_MONEY_UNKNOWN: '30' },
-      { outcomesUnknown: { refund: MONEY, topup: NO_MONEY } },
+      { money: { refund: MONEY, topup: NO_MONEY } },
       { forMs: 30 * MINUTE },
     ],
     ['calls_rejected', { ALERT_CALLS_REJECTED: '0' }, { recentCalls: { calls: 10_000, rejected: 5 } }, {}],
@@ -293,7 +292,7 @@ describe.each<
   [
     'money_unknown',
     'the answer to one of two kinds',
-    { outcomesUnknown: { refund: NO_MONEY, topup: MONEY } },
+    { money: { refund: NO_MONEY, topup: MONEY } },
     /Every|所有/,
   ],
   ['calls_rejected', 'a pause', { recentCalls: { calls: 0, rejected: 0 } }, /come through|恢复正常/],

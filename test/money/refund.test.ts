@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { readOpenMoney } from '../../src/money/open.ts'
 import {
   claimUnknown,
   noteCheck,
   openRefundOf,
-  openRefunds,
   recordNotification,
   refundJournal,
   storeVerdict,
@@ -98,7 +98,7 @@ describe('the journal', () => {
   })
 
   test('counts what is open, and since when', async () => {
-    expect(await openRefunds(store.pool)).toEqual({
+    expect((await readOpenMoney(store.pool)).refund).toEqual({
       requested: 0,
       unknown: 0,
       for_person: 0,
@@ -112,9 +112,14 @@ describe('the journal', () => {
       `update dirsync.refund set sent_at = sent_at - interval '1 hour' where state = 'requested'`,
     )
     const oldest = (await refundJournal.read(store.pool, R1))?.sent_at
-    expect(await openRefunds(store.pool)).toEqual({ requested: 1, unknown: 1, for_person: 0, oldest })
+    expect((await readOpenMoney(store.pool)).refund).toEqual({
+      requested: 1,
+      unknown: 1,
+      for_person: 0,
+      oldest,
+    })
     await storeVerdict(store.pool, R1, 'unknown', inWords('ask'), true)
-    expect(await openRefunds(store.pool)).toMatchObject({ unknown: 1, for_person: 1 })
+    expect((await readOpenMoney(store.pool)).refund).toMatchObject({ unknown: 1, for_person: 1 })
   })
 })
 

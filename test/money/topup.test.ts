@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { openTopUps, topUpJournal } from '../../src/money/top-up.ts'
+import { readOpenMoney } from '../../src/money/open.ts'
+import { topUpJournal } from '../../src/money/top-up.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { sender, TOP_UP, writeTopUpDown } from '../sync/journal.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
@@ -58,7 +59,12 @@ describe('the journal of top-ups', () => {
       `update dirsync.topup set sent_at = sent_at - interval '1 hour' where state = 'requested'`,
     )
     const oldest = (await topUpJournal.read(store.pool, CODE))?.sent_at
-    expect(await openTopUps(store.pool)).toEqual({ requested: 1, unknown: 1, oldest })
+    expect((await readOpenMoney(store.pool)).topup).toEqual({
+      requested: 1,
+      unknown: 1,
+      for_person: 1,
+      oldest,
+    })
   })
 })
 

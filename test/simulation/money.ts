@@ -2,10 +2,11 @@ import fc from 'fast-check'
 import { pino } from 'pino'
 import type { Entry, Journal } from '../../src/money/journal.ts'
 import { JournalError } from '../../src/money/journal.ts'
-import { openRefunds, recordNotification, refundJournal } from '../../src/money/refund.ts'
+import { readOpenMoney } from '../../src/money/open.ts'
+import { recordNotification, refundJournal } from '../../src/money/refund.ts'
 import { type SendOutcome, sendRefund, sendTopUp } from '../../src/money/send.ts'
 import { refundSettler, settleNow } from '../../src/money/settle.ts'
-import { openTopUps, topUpJournal } from '../../src/money/top-up.ts'
+import { topUpJournal } from '../../src/money/top-up.ts'
 import { PlatformError } from '../../src/platform/errors.ts'
 import { verifyNotification } from '../../src/platform/notification.ts'
 import { NOT_CARRIED_OUT_AFTER_MS } from '../../src/platform/refund-settlement.ts'
@@ -511,8 +512,8 @@ class Till {
   async #expectShown(): Promise<void> {
     const { pool } = this.#world.process(0)
     const open = await this.#rows(({ state }) => !FINAL.includes(state))
-    const refunds = await openRefunds(pool)
-    const counted = refunds.for_person + (await openTopUps(pool)).unknown
+    const { refund, topup } = await readOpenMoney(pool)
+    const counted = refund.for_person + topup.for_person
     const { rows: shown } = await pool.query(
       `select from dirsync.failed_syncs where category = 'outcome_unknown'`,
     )

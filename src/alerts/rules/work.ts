@@ -124,11 +124,10 @@ job:dirsync_employees_in_sync:ratio < ${percent / 100}
     meaning: 'Minutes that the outcome of a refund or top-up is unknown before it is an alert.',
     figure: { min: 0, max: 1440, default: 0, example: 30, lasts: 'minutes' },
     holdsMs: minutes,
-    find: ({ outcomesUnknown }) =>
-      (['refund', 'topup'] as const).flatMap(subject => {
-        const { since, ...facts } = outcomesUnknown[subject]
-        return since === null ? [] : [{ subject, facts, since }]
-      }),
+    find: ({ money }) =>
+      Object.entries(money).flatMap(([subject, { unknown: count, for_person, oldest: since }]) =>
+        since === null ? [] : [{ subject, facts: { count, for_person }, since }],
+      ),
     values: (_, facts) => facts.numbers('count', 'for_person'),
     screen: 'money',
     prometheus: {

@@ -2,8 +2,7 @@ import { z } from 'zod'
 import { readUrgent, UrgentAlert } from '../../alerts/report.ts'
 import type { RuleName } from '../../alerts/rule.ts'
 import type { Pool } from '../../lib/database.ts'
-import { openRefunds } from '../../money/refund.ts'
-import { openTopUps } from '../../money/top-up.ts'
+import { type OpenMoney, readOpenMoney } from '../../money/open.ts'
 import { FOR_A_PERSON } from '../../sync/cases/cases.ts'
 import { ignoredFields } from '../../sync/cases/withheld.ts'
 import { HOURS_KEPT, MINUTES_KEPT } from '../../sync/health/figures.ts'
@@ -133,8 +132,7 @@ interface Now {
   overview: Overview
   pace: Pace
   processes: Process[]
-  refunds: Awaited<ReturnType<typeof openRefunds>>
-  topUps: Awaited<ReturnType<typeof openTopUps>>
+  money: OpenMoney
   schedules: Schedule[]
 }
 
@@ -148,8 +146,7 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
     unknown_people,
     doubted,
     ignored_fields,
-    refunds,
-    topUps,
+    money,
     schedules,
     { rows: held },
   ] = await Promise.all([
@@ -160,8 +157,7 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
     readUnknownPeople(db),
     countDoubted(db),
     ignoredFields(db),
-    openRefunds(db),
-    openTopUps(db),
+    readOpenMoney(db),
     listSchedules(db),
     db.query<OverviewResult['held_runs'][number]>(
       `select id, kind, hr_source, requested_at, planned from ${HELD_RUNS} held order by id`,
@@ -175,10 +171,9 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
       stalled_jobs: schedules.filter(
         ({ off, paused_at, pause_effect }) => !off && paused_at !== null && pause_effect === 'stalls',
       ),
-      // The platform cannot be asked about a top-up.
-      money_for_person: { refunds: refunds.for_person, topups: topUps.unknown },
+      money_for_person: { refunds: money.refund.for_person, topups: money.topup.for_person },
     },
-    ...{ overview, pace, processes, refunds, topUps, schedules },
+    ...{ overview, pace, processes, money, schedules },
   }
 }
 

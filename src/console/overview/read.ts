@@ -1,7 +1,6 @@
 import { SUSPECTS } from '../../alerts/facts.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
-import { openRefunds } from '../../money/refund.ts'
-import { openTopUps } from '../../money/top-up.ts'
+import { readOpenMoney } from '../../money/open.ts'
 import { type CaseState, UNRESOLVED } from '../../sync/cases/cases.ts'
 import { EMPLOYEE_STATUSES_IN_SCOPE, employeeStatus } from '../../sync/health/figures.ts'
 import { HAS_TRIED, latestRun, RUNS_OF_EVERYBODY, RUNS_OF_KIND } from '../../sync/health/health.ts'
@@ -146,7 +145,7 @@ export interface SyncSummary {
  * @param since when they began, because token creations belong to no run
  */
 export async function syncSummary(db: Pool, firstRun: number, since: Date): Promise<SyncSummary> {
-  const [{ rows }, refunds, topUps] = await Promise.all([
+  const [{ rows }, { refund, topup }] = await Promise.all([
     db.query<{
       statuses: Record<string, number>
       deleted: number
@@ -188,8 +187,7 @@ export async function syncSummary(db: Pool, firstRun: number, since: Date): Prom
        from attempts`,
       [firstRun, since],
     ),
-    openRefunds(db),
-    openTopUps(db),
+    readOpenMoney(db),
   ])
   const { statuses, deleted, already_gone, bound, dead_letters, calls } = onlyRow(rows)
   return {
@@ -198,9 +196,9 @@ export async function syncSummary(db: Pool, firstRun: number, since: Date): Prom
     openids: { bound },
     dead_letters,
     outcome_unknown: {
-      refunds: refunds.unknown,
-      topups: topUps.unknown,
-      for_person: refunds.for_person + topUps.unknown,
+      refunds: refund.unknown,
+      topups: topup.unknown,
+      for_person: refund.for_person + topup.for_person,
     },
     platform_calls: calls,
   }
