@@ -5,6 +5,7 @@ import { previewDeletions } from '../../src/console/departments/page.ts'
 import { countStatuses } from '../../src/console/employees/list.ts'
 import { readOverview } from '../../src/console/overview/read.ts'
 import { HrSources } from '../../src/hr/sources.ts'
+import { claimDeployment, switchAccount } from '../../src/sync/health/deployment.ts'
 import { HAS_MAPPING } from '../../src/sync/outbox/claim.ts'
 import { refeedAbandoned } from '../../src/sync/outbox/feeding.ts'
 import { Commands } from '../../src/sync/runs/commands.ts'
@@ -898,6 +899,18 @@ describe('departments are checked against the last full reading of employees', (
     await hr('update person set name = null')
     await under.plan('changes', { employees: EMPLOYEES })
     expect(await plan()).toMatchObject(unread)
+    expect(await under.pending()).toEqual([])
+  })
+
+  test('none is before a run has read all employees for another account', async () => {
+    const ours = { baseUrl: 'https://platform.test', appId: 'ours', enterpriseCode: '' }
+    await claimDeployment(under.store.pool, ours)
+    await closed()
+    await switchAccount(under.store.pool, { ...ours, appId: 'theirs' }, { keepMemory: false, actor: 'cli:x' })
+    expect(worded(await plan())).toMatchObject({
+      ...{ state: 'running', planned: 0 },
+      message: expect.stringContaining('No department is deleted'),
+    })
     expect(await under.pending()).toEqual([])
   })
 

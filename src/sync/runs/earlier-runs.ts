@@ -33,11 +33,11 @@ export async function lastFullReading(
 /**
  * Whether the last run of a source that chose its own rows passed, and none is held: HR looked right. A held run of named rows
  * counts too, unlike in `heldRun`: what HR did to these it may be doing to others, so that all rows are checked before a few more
- * are sent. Whole runs go on beside it, and find out.
+ * are sent. Whole runs go on beside it, and find out. What passed for another account says nothing of where this one has people.
  */
 export async function lastPlanPassed(db: ClientBase | Pool, source: string): Promise<boolean> {
   const { rows } = await db.query<{ passed: boolean }>(
-    `select state in ('running', 'done', 'cancelled')
+    `select state in ('running', 'done', 'cancelled') and planned_at >= ${ACCOUNT_SINCE}
             and not exists (select from dirsync.sync_run h
                             where h.state = 'held' and h.kind in ${EMPLOYEE_KINDS_SQL}
                               and h.finished_at is null and h.hr_source = $1) as passed
