@@ -91,6 +91,10 @@ create index planned_work_from
   on dirsync.planned_work (run_id, from_department, entity_key collate "C", enterprise_code)
   where reason is not null and from_department is not null;
 alter table dirsync.plan_reading add column moves jsonb not null default '[]';
+-- Who moves, and what is odd, is not known of the plans that were read before.
+update dirsync.plan_reading p
+set state = 'running', looked_at = 0, changed_since = 0, after_key = '', after_code = '', finished_at = null, retry_at = null
+from dirsync.sync_run r where r.id = p.run_id and r.state = 'held' and r.finished_at is null;
 comment on column dirsync.plan_reading.state is
   'running; done; failed: HR could not be read, it is tried again at retry_at; stopped: the plan counts no more, as '
   'its run was superseded, cancelled or has failed. It goes on after a decision, for a day.';

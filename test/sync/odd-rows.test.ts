@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { createCompany } from '../helpers/company.ts'
@@ -79,6 +80,13 @@ test('a user id that is too long for any index stops no one else', async () => {
   expect(worded(await company.cases('(no user id)'))).toMatchObject([
     { category: 'invalid_hr_row', message: 'One row of HR has no user id, or one that is far too long.' },
   ])
+})
+
+test('the longest user id that is kept becomes a case, as one that breaks a rule', async () => {
+  const longest = randomBytes(1000).toString('base64').slice(0, 1299)
+  await hr(`insert into person (userid, name, active) values ('${longest}', 'Long', true)`)
+  expect(await company.run('changes')).toMatchObject({ state: 'done', result: { outcomes: { parked: 1 } } })
+  expect(await company.cases(longest)).toMatchObject([{ category: 'invalid_hr_row', state: 'open' }])
 })
 
 test('extended fields that are not JSON become a case', async () => {

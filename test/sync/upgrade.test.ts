@@ -113,6 +113,10 @@ describe.each([...VERSIONS, PRESENT])('a database of %s', version => {
     await storeTexts(own.pool)
     expect(await rowCounts(own.pool)).toMatchObject(before)
 
+    // Of a plan that was read before, nobody knew who moves, nor what is odd.
+    const readings = await db('select state, looked_at from dirsync.plan_reading where run_id = 7')
+    expect(readings).toEqual(version === PRESENT ? [expect.anything()] : [{ state: 'running', looked_at: 0 }])
+
     await using fresh = await createTestDatabase({ migrated: true })
     expect(await schemaOf(own.pool)).toEqual(await schemaOf(fresh.pool))
   })
