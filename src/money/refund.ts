@@ -138,13 +138,13 @@ export async function refundedAtLeast(db: Pool, outerTradeNo: string): Promise<s
 
 /**
  * Whether a refund of an order may yet be carried out although it is called rejected: a person said so, or nothing was to be seen
- * of it, but the platform has not refused it.
+ * of it, but the platform has not refused it at once. The code of an answer that left the outcome open is no refusal.
  */
 export async function mayStillCome(db: Pool, outerTradeNo: string): Promise<boolean> {
   const { rows } = await db.query<{ may: boolean }>(
     `select exists (select from dirsync.refund
                     where outer_trade_no = $1 and state = 'rejected'
-                      and (resolved_by is not null or platform_code is null)) as may`,
+                      and (resolved_by is not null or platform_code is null or settle_attempts > 0)) as may`,
     [outerTradeNo],
   )
   return onlyRow(rows).may

@@ -1,10 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import { createPool } from '../../src/lib/database.ts'
-import { claimUnknown, recordNotification, refundJournal } from '../../src/money/refund.ts'
+import {
+  claimUnknown,
+  noteCheck,
+  recordNotification,
+  refundJournal,
+  storeVerdict,
+} from '../../src/money/refund.ts'
 import { sendRefund } from '../../src/money/send.ts'
 import { settleNow } from '../../src/money/settle.ts'
 import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformError } from '../../src/platform/errors.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { until } from '../helpers/company.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
 import { sender } from '../sync/journal.ts'
@@ -132,17 +139,36 @@ describe('a refund', () => {
     },
   )
 
-  test('is left to a person, if need be, while an earlier one that a person called rejected may still come', async () => {
-    // Its answer is lost, and the platform is yet to carry it out.
-    await refunds.fault(REFUND_CALL, { reset: true })
-    await send()
-    await refundJournal.resolve(refunds.store.pool, REQUEST.outerRefundNo, 'rejected', 'not there', ME)
-    await refunds.fault(REFUND_CALL, { reset: true })
-    const no = `${REQUEST.outerRefundNo}b`
-    expect(await send({ outerRefundNo: no })).toMatchObject({ state: 'unknown' })
-    await showsOnce(4)
-    expect(await settleNow(refunds.deps, no)).toMatchObject({ state: 'unknown', refunded_before: null })
-  })
+  test.each<[string, object, () => Promise<unknown>]>([
+    [
+      'a person called rejected',
+      { reset: true },
+      () => refundJournal.resolve(refunds.store.pool, REQUEST.outerRefundNo, 'rejected', 'not there', ME),
+    ],
+    [
+      'was answered with a code that is no refusal, and is not in the order record',
+      { code: 1000229999 },
+      async () => {
+        const found = inWords('0.00 refunded')
+        await noteCheck(refunds.store.pool, REQUEST.outerRefundNo, found)
+        await storeVerdict(refunds.store.pool, REQUEST.outerRefundNo, 'not_carried_out', found)
+        expect(await refunds.refund()).toMatchObject({ state: 'rejected', platform_code: 1000229999 })
+      },
+    ],
+  ])(
+    'is left to a person, if need be, while an earlier one may still come that %s',
+    async (_, fault, reject) => {
+      // The platform is yet to carry it out.
+      await refunds.fault(REFUND_CALL, fault)
+      await send()
+      await reject()
+      await refunds.fault(REFUND_CALL, { reset: true })
+      const no = `${REQUEST.outerRefundNo}b`
+      expect(await send({ outerRefundNo: no })).toMatchObject({ state: 'unknown' })
+      await showsOnce(4)
+      expect(await settleNow(refunds.deps, no)).toMatchObject({ state: 'unknown', refunded_before: null })
+    },
+  )
 
   test('that the platform refuses is rejected, with its words masked', async () => {
     const message = 'no such shop: 13900000001'
