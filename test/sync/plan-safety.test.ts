@@ -934,6 +934,28 @@ describe('departments are checked against the last full reading of employees', (
     expect(after.plan).not.toHaveProperty('changed_since')
   })
 
+  test('a held run of theirs stays while the platform is yet to tell where an employee is', async () => {
+    await closed()
+    await hr(
+      `insert into department select 'X' || i, null, false, now() - interval '2 days' from generate_series(1, 3) i`,
+    )
+    const held = await plan()
+    expect(held).toMatchObject({ state: 'held', planned: 4 })
+    await under.store.pool.query(
+      `update dirsync.employee set platform_state = 'unknown', queried_at = null where userid = 'e1'`,
+    )
+    expect(await plan()).toMatchObject({ state: 'running', planned: 0 })
+    await recheckHeldRun(under.store.pool, held.id)
+    expect(await under.planRequested(held.id, delivering(EMPLOYEES))).toMatchObject({
+      ...{ state: 'held', planned: 4 },
+      plan: { changed_since: 0 },
+    })
+    // Unless HR no longer wants any of it.
+    await hr(`update department set active = true, closed_at = null`)
+    await plan()
+    expect(await readRun(under.store.pool, held.id)).toMatchObject({ state: 'superseded' })
+  })
+
   test.each([
     ['of employees', []],
     ["of rows that HR's trigger named", ['e2', 'e3', 'e4', 'e5']],

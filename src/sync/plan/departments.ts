@@ -71,13 +71,16 @@ export async function planDepartments(
   // Locked before departments are, as by decisions; and not while HR is read, which may take long.
   const inParts = await runsInParts(db, source.name, true)
   const facts = await departmentFacts(db, source, delivered, limits)
-  const { total, deletions, wanted, doubt } = facts
+  const { total, deletions, wanted, doubt, unlocated } = facts
   const { state, message: why } = departmentsVerdict(facts, limits)
   const isWanted = new Set(wanted.map(({ enterpriseCode, deptCode }) => qualified(enterpriseCode, deptCode)))
   if (state !== 'held' && (doubt || state === 'source_suspect'))
     return { ...noWork(state, why ?? [], total), undecided: undecidedInDoubt }
+  // Of a plan that is held whole, only what waits for the platform is not planned anew.
   const undecided = async (held: number) => {
-    const stored = inParts.includes(held) ? await storedDeletions(db, held) : []
+    const stored = (await storedDeletions(db, held)).filter(
+      ({ enterpriseCode }) => inParts.includes(held) || unlocated.has(enterpriseCode),
+    )
     return { stored, wanted: stored.filter(one => isWanted.has(nameOf(one))) }
   }
   const work = deletions.map(
