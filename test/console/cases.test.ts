@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { momentIn } from '../../src/console/moment.ts'
 import { Problem } from '../../src/console/problem.ts'
 import { SNOOZE, untilOf } from '../../src/console/until.ts'
@@ -94,7 +94,7 @@ describe('a list without cases', () => {
 
   test('does not say that everything has arrived before HR was ever read', async () => {
     for (const path of ['/cases', '/cases/groups']) {
-      expect(await see(path), path).toContain('dirsync has never read HR')
+      expect(await see(path), path).toContain('dirsync has not read HR yet')
       expect(await see(path), path).not.toContain('has arrived')
     }
     expect(await see('/cases', 'zh-CN')).toContain('尚未读取过人事系统')
@@ -102,8 +102,18 @@ describe('a list without cases', () => {
 
   test('takes no failed run for a reading of HR', async () => {
     await run('full', 'failed')
-    expect(await see('/cases')).toContain('dirsync has never read HR')
+    expect(await see('/cases')).toContain('dirsync has not read HR yet')
     expect(await see('/cases')).not.toContain('has arrived')
+  })
+
+  test('takes a run of an earlier account for none', async () => {
+    await run('full', 'done')
+    await console.pool.query(
+      `insert into dirsync.deployment (id, base_url, app_id, enterprise_code, since)
+       values (gen_random_uuid(), 'b', 'a', '', now() + interval '1 second')`,
+    )
+    onTestFinished(async () => void (await console.pool.query('truncate dirsync.deployment')))
+    expect(await see('/cases')).toContain('dirsync has not read HR yet')
   })
 
   test.each(['full', 'changes', 'departments', 'openids'])(

@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { readMirrorStatuses } from '../../src/console/mirrors/query.ts'
 import { listLimitAccounts, listPaymentOrders, listTaxpayers } from '../../src/console/mirrors/read.ts'
+import { claimDeployment } from '../../src/sync/health/deployment.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -49,6 +51,17 @@ describe('payment orders', () => {
     const [latest] = (await listPaymentOrders(store.pool, { limit: 1, own: '' })).items
     expect(latest).toMatchObject({ pay_amount: '9.50', total_amount: null, created_at: expect.any(Date) })
   })
+})
+
+test('what a mirror read of an earlier account is no reading of this one', async () => {
+  await store.pool.query(
+    `insert into dirsync.sync_run (kind, state, planned_at, finished_at) values ('orders', 'done', now(), now())`,
+  )
+  const last = async () =>
+    (await readMirrorStatuses(store.pool)).items.find(({ mirror }) => mirror === 'orders')?.last ?? null
+  expect(await last()).toMatchObject({ state: 'done' })
+  await claimDeployment(store.pool, { baseUrl: 'b', appId: 'a', enterpriseCode: '' })
+  expect(await last()).toBeNull()
 })
 
 test('limit accounts come with their sub-accounts, without those that are gone unless asked', async () => {

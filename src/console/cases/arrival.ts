@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { employeeStatus, type ShownEmployeeStatus } from '../../sync/health/figures.ts'
 import { HAS_TRIED, latestRun, RUNS_OF_EVERYBODY, RUNS_OF_KIND, type Runs } from '../../sync/health/health.ts'
-import { EMPLOYEE_KINDS_SQL, HELD_RUNS, RUN_SOURCES } from '../../sync/runs/run.ts'
+import { ACCOUNT_SINCE, EMPLOYEE_KINDS_SQL, HELD_RUNS, RUN_SOURCES } from '../../sync/runs/run.ts'
 
 /** What is so where no case is unresolved; each has a text `cases.none_todo.<name>`. */
 export const Arrival = z.enum([
@@ -26,7 +26,7 @@ export async function readArrival(pool: Pool): Promise<Arrival> {
       select case
         -- A run that failed to read HR has planned nothing.
         when not exists (select from dirsync.sync_run
-                         where kind in ${EMPLOYEE_KINDS_SQL} and planned_at is not null and state <> 'failed')
+                         where kind in ${EMPLOYEE_KINDS_SQL} and planned_at >= ${ACCOUNT_SINCE} and state <> 'failed')
           then 'unread'
         when exists (select from dirsync.halt where category = 'paused') then 'paused'
         when exists (select from dirsync.halt) then 'halted'

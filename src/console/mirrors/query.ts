@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { MIRRORS, type Mirror } from '../../sync/runs/mirror-kind.ts'
-import { ofKind } from '../../sync/runs/run.ts'
+import { ACCOUNT_SINCE, ofKind } from '../../sync/runs/run.ts'
 import { SaidText } from '../../texts/failures.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, listOf, pageSize, plainText } from '../endpoint.ts'
@@ -49,7 +49,7 @@ export async function readMirrorStatuses(pool: Pool): Promise<z.infer<typeof Mir
             case when s.interval_seconds is not null then s.next_due_at end as next_read_at, s.paused_at
      from unnest($1::text[]) with ordinality as m (mirror, place)
      left join dirsync.job_schedule s on s.job = 'mirror-' || m.mirror
-     left join lateral (${RUN} where ${ofKind('m.mirror')} and r.finished_at is not null
+     left join lateral (${RUN} where ${ofKind('m.mirror')} and r.finished_at >= ${ACCOUNT_SINCE}
                         order by r.kind, r.id desc limit 1) last on true
      left join lateral (${RUN} where ${ofKind('m.mirror')} and r.finished_at is null
                         order by r.kind desc, r.id limit 1) present on true

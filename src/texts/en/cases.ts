@@ -10,7 +10,7 @@ export const cases = {
   'cases.matching_more': 'more than {count, plural, other {# cases match}}',
   'cases.waiting': '{count, plural, one {# case is unresolved} other {# cases are unresolved}}',
   'cases.none': 'There are no unresolved cases.',
-  'cases.none_todo.unread': 'dirsync has never read HR, so it does not know yet what it has to send.',
+  'cases.none_todo.unread': 'dirsync has not read HR yet, so it does not know what it has to send.',
   'cases.none_todo.paused': 'All calls are paused, so changes may still have to be sent.',
   'cases.none_todo.halted': 'Work is halted, so changes may still have to be sent.',
   'cases.none_todo.held': 'A run is held: its changes wait for a decision.',
