@@ -269,7 +269,8 @@ const TWO_DIGIT_CODES = new Set(
   ),
 )
 const MAINLAND = /^1[3-9]\d{9}$/
-const MAINLAND_WITH_CODE = /^86(?=1[3-9]\d{9}$)/
+/** What may precede a mainland number: the country code, and the 0 that is dialled before numbers of other places. */
+const BEFORE_MAINLAND = /^(?:86)?0?(?=1[3-9]\d{9}$)/
 /** A number that begins in brackets. Without + or 00 that may be a country code, so that all digits would be another's number. */
 const BRACKETED = /^\((\d+)\)/
 /** A whole number as programs write it that count with fractions, such as of a column in which one value is missing. */
@@ -310,7 +311,7 @@ export function normaliseMobile(
     mobile = mobile.slice(code.length)
   }
   code ??= DEFAULT_MOBILE_AREA
-  if (code === DEFAULT_MOBILE_AREA) mobile = mobile.replace(MAINLAND_WITH_CODE, '')
+  if (code === DEFAULT_MOBILE_AREA) mobile = mobile.replace(BEFORE_MAINLAND, '')
   if (bracketed !== undefined && (code === DEFAULT_MOBILE_AREA ? !MAINLAND.test(mobile) : bracketed === code))
     return BAD_MOBILE
   if (!/^(?!00)\d{6,20}$/.test(mobile)) return BAD_MOBILE
