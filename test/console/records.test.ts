@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
 import { translator } from '../../src/texts/texts.ts'
 import { ConsoleUnderTest } from './console-under-test.ts'
@@ -147,6 +147,21 @@ test('the page of a refund says why a code leaves it unknown, what the platform 
     { event: 'checked', times: 3, last_at: '2026-11-01T10:00:15.000Z', by: null },
   ])
   expect(body).toMatch(/order record checked 3 times with the same result, last <time[^>]*10:00:15/)
+})
+
+test('money that was called refused and is carried out is something to look into', async () => {
+  await console.pool.query(`
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at, notified_at, contradicted_at)
+    values ('r5', 'o5', 4, 'notified', 'ann', now() - interval '1 day', now(), now())`)
+  onTestFinished(
+    async () => void (await console.pool.query(`delete from dirsync.refund where outer_refund_no = 'r5'`)),
+  )
+  const { body } = await console.browse('viewer', 'GET', '/money')
+  expect(body).toContain('Refunds that were called refused were carried out')
+  expect(body).toContain('Check order o5 for a second refund')
+  expect(body).not.toContain('nothing to do')
+  const contradicted = [{ kind: 'refund', count: 1, latest: 'r5', of: 'o5' }]
+  expect((await api('GET', '/money')).json).toMatchObject({ contradicted })
 })
 
 test.each([

@@ -4,6 +4,7 @@ import type { Pool } from '../../lib/database.ts'
 import { ENTRY_STATES, type Entry, type EntryState, isOpen, TOP_UP_STATES } from '../../money/journal.ts'
 import { checksOf, type ReadRefund, refundJournal, waitsForPerson } from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
+import { CONTRADICTED, type ContradictedMoney } from '../../sync/health/health.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { inWords } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
@@ -87,6 +88,13 @@ const Counts = z
 
 export const MoneyList = z.object({
   counts: z.object({ refunds: Counts, topups: Counts }),
+  contradicted: z
+    .array(
+      z.object({ kind: z.enum(['refund', 'topup']), count: z.int(), latest: z.string(), of: z.string() }),
+    )
+    .describe(
+      'Called refused and turned out within seven days to be carried out; the latest one, and its order or account',
+    ),
   kind: z.enum(KINDS),
   ...listOf(z.union([RefundRow, TopUpRow])).shape,
 })
@@ -101,11 +109,17 @@ export async function readMoney(
   const { from, to } = rangeOf(ask, input)
   const position = decodeCursor(z.tuple([z.string(), z.boolean()]), input.cursor)
   const after = position ? { number: position[0], wasOpen: position[1] } : undefined
-  const [counts, found] = await Promise.all([
+  const [counts, { rows: contradicted }, found] = await Promise.all([
     moneyCounts(pool),
+    pool.query<ContradictedMoney>(CONTRADICTED),
     JOURNALS[kind].page(pool, { state, number, from, to, after, limit: limit + 1 }),
   ])
-  return { counts, kind, ...onePage<Line>(found, limit, row => [entryNumber(row), isOpen(row)]) }
+  return {
+    counts,
+    contradicted,
+    kind,
+    ...onePage<Line>(found, limit, row => [entryNumber(row), isOpen(row)]),
+  }
 }
 
 export function entryNumber(entry: Line): string {

@@ -41,7 +41,11 @@ function stateOf({ t }: Ask, entry: Line): Words {
 }
 
 /** First whether the outcome of any money operation is unknown, then everything else. */
-export function moneyShown(ask: Ask, { counts, kind, items, next }: MoneyList, input: MoneyInput): Shown {
+export function moneyShown(
+  ask: Ask,
+  { counts, contradicted, kind, items, next }: MoneyList,
+  input: MoneyInput,
+): Shown {
   const { t } = ask
   const states = STATES_OF[kind]
   const [first] = items
@@ -49,7 +53,8 @@ export function moneyShown(ask: Ask, { counts, kind, items, next }: MoneyList, i
     title: t('money.title'),
     topics: ['money'],
     blocks: [
-      ...unknownOf(ask, counts),
+      ...contradictedOf(ask, contradicted),
+      ...unknownOf(ask, counts, contradicted.length === 0),
       {
         drawn: tabs(
           t('money.title'),
@@ -78,11 +83,21 @@ export function moneyShown(ask: Ask, { counts, kind, items, next }: MoneyList, i
   }
 }
 
-function unknownOf({ t }: Ask, counts: MoneyList['counts']): Block[] {
+/** What the alert says, whoever was told of it. */
+function contradictedOf({ t }: Ask, contradicted: MoneyList['contradicted']): Block[] {
+  return contradicted.map(({ kind: subject, ...facts }) => ({
+    notice: 'bad',
+    title: t('alert.money_contradicted.title', { subject }),
+    what: t('alert.money_contradicted.what', { subject, ...facts }),
+    todo: t('alert.money_contradicted.remedy', { subject, ...facts }),
+  }))
+}
+
+function unknownOf({ t }: Ask, counts: MoneyList['counts'], isAllWell: boolean): Block[] {
   const unknown = KINDS.filter(kind => counts[kind].unknown > 0)
   if (unknown.length === 0) {
     const isSending = KINDS.some(kind => counts[kind].requested > 0)
-    return isSending ? [] : [{ text: { tone: 'ok', text: t('money.all_known') } }]
+    return isSending || !isAllWell ? [] : [{ text: { tone: 'ok', text: t('money.all_known') } }]
   }
   return unknown.map(kind => ({
     notice: 'bad',
@@ -138,7 +153,10 @@ function lines(
       {
         title: t('money.known_since'),
         spare: true,
-        of: ({ settled_at }) => settled_at && { at: settled_at },
+        of: ({ settled_at, contradicted_at }) => {
+          const at = contradicted_at ?? settled_at
+          return at && { at }
+        },
       },
       { title: t('money.by'), spare: true, of: ({ requested_by }) => actorText(ask, requested_by) },
     ],

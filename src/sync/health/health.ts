@@ -45,11 +45,7 @@ export interface Health extends Figures {
   work: WorkHealth[]
   /** Age of the job that a worker began last, whatever its outcome; null if none is recorded. */
   lastJob: number | null
-  /**
-   * Refunds and top-ups that were called rejected and turned out within seven days to be carried out; the latest one, and its
-   * order or account.
-   */
-  outcomesContradicted: { kind: 'refund' | 'topup'; count: number; latest: string; of: string }[]
+  outcomesContradicted: ContradictedMoney[]
   /** Notified refunds of the last day that dirsync did not send in this form. */
   notificationsRefused: { count: number; latest: string | null }
   /** Within the last hour, for the present account. */
@@ -196,6 +192,25 @@ export const IS_IN_SETTINGS = `seen_at > now() - interval '5 minutes'`
 /** A monitor that does not answer is called at least this often. */
 const CALLED_WITHIN = `interval '15 minutes'`
 
+/** What was called rejected and turned out within seven days to be carried out; the latest one, and its order or account. */
+export interface ContradictedMoney {
+  kind: 'refund' | 'topup'
+  count: number
+  latest: string
+  of: string
+}
+
+/** SQL: {@link ContradictedMoney}. */
+export const CONTRADICTED = `
+  select kind, count(*)::int as count, (array_agg(number order by at desc))[1] as latest,
+         (array_agg(place order by at desc))[1] as of
+  from (select 'refund' as kind, outer_refund_no as number, outer_trade_no as place, contradicted_at as at
+        from dirsync.refund
+        union all
+        select 'topup', external_code, account_openid, contradicted_at from dirsync.topup) money
+  where at > now() - interval '7 days'
+  group by kind order by kind`
+
 const HEALTH = `
   with everything_halted as (
     -- When the last halt was over, to five minutes: what waited for it could not be done before. Where an enterprise is
@@ -320,15 +335,7 @@ const HEALTH = `
     left join dirsync.sync_run r on r.id = o.run_id
     where not exists (select from dirsync.halt h where ${isInForceFor('o.enterprise_code')})
     group by operation
-  ), contradicted as (
-    select kind, count(*)::int as count, (array_agg(number order by at desc))[1] as latest,
-           (array_agg(place order by at desc))[1] as of
-    from (select 'refund' as kind, outer_refund_no as number, outer_trade_no as place, contradicted_at as at
-          from dirsync.refund
-          union all
-          select 'topup', external_code, account_openid, contradicted_at from dirsync.topup) money
-    where at > now() - interval '7 days'
-    group by kind order by kind
+  ), contradicted as (${CONTRADICTED}
   ), refused as (
     select count(*)::int as count, (array_agg(outer_refund_no order by last_at desc))[1] as latest
     from dirsync.refused_notification where last_at > now() - interval '1 day'
