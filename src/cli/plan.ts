@@ -223,9 +223,9 @@ function passes({ employees, departments }: RunPreview): boolean {
   return employees.state === 'running' && (departments?.verdict.state ?? 'running') === 'running'
 }
 
-/** A run that is not sure of the employees passes, but deletes no department. */
-function departmentsState({ state, message }: Departments['verdict']): keyof typeof VERDICTS {
-  return state === 'running' && message !== null ? 'idle' : state
+/** A run that is not sure of the employees passes, but deletes no department, or none of some enterprises. */
+function departmentsState({ deletions, verdict: { state, message } }: Departments): keyof typeof VERDICTS {
+  return state === 'running' && message !== null && deletions.length === 0 ? 'idle' : state
 }
 
 type Departments = NonNullable<RunPreview['departments']>
@@ -287,7 +287,7 @@ function document(
     first: difference.first,
     departments: departments && {
       total: departments.total,
-      verdict: VERDICTS[departmentsState(departments.verdict)],
+      verdict: VERDICTS[departmentsState(departments)],
       message: departments.verdict.message,
       deletions: departments.deletions.map(departmentName),
     },
@@ -366,13 +366,14 @@ function departmentsLine(departments: RunPreview['departments'], source: string)
     return say('shell.no_departments_sql', { setting: source ? 'departments_sql' : 'HR_DEPARTMENTS_SQL' })
   const { deletions, verdict } = departments
   const isHeld = verdict.state === 'held'
-  if (verdict.message && !isHeld) return said(verdict.message)
-  if (deletions.length === 0) return say('shell.none_to_delete')
+  const why = isHeld ? null : said(verdict.message)
+  if (deletions.length === 0) return why ?? say('shell.none_to_delete')
   const names = deletions.slice(0, 20).map(departmentName).join(', ')
-  return say(isHeld ? 'shell.departments_held' : 'shell.departments_to_delete', {
+  const go = say(isHeld ? 'shell.departments_held' : 'shell.departments_to_delete', {
     count: deletions.length,
     names,
   })
+  return why === null ? go : say('shell.departments_but', { go, why })
 }
 
 function departmentName({ enterpriseCode, deptCode }: { enterpriseCode: string; deptCode: string }): string {

@@ -309,6 +309,28 @@ describe('plan', () => {
     await deployment.own.pool.query('delete from dirsync.sync_run where id = $1', [rows[0].id])
   })
 
+  test('tells what is deleted beside the enterprise of which nothing is', async () => {
+    const { pool } = deployment.own
+    const closed = join(await temporaryFolder(), 'closed.sql')
+    await writeFile(
+      closed,
+      `select code as enterprise_code, 'OLD' as dept_code, null as parent_code, false as active,
+              timestamptz '2026-01-01' as closed_at
+       from unnest(array['E100', 'E200']) as code`,
+    )
+    const settings = { ...deployment.settings, HR_DEPARTMENTS_SQL: closed }
+    await pool.query(`insert into dirsync.employee (enterprise_code, userid) values ('E200', 'unlocated')`)
+    const why = 'No department of an enterprise is deleted before the platform has told'
+    expect((await run(['plan', '--json'], settings)).json().departments).toMatchObject({
+      verdict: 'would run',
+      message: expect.stringContaining(why),
+      deletions: ['E100/OLD'],
+    })
+    const { stdout } = await run(['plan'], settings)
+    expect(stdout.replace(/\s+/g, ' ')).toContain(`departments 1 department to delete: E100/OLD. ${why}`)
+    await pool.query(`delete from dirsync.employee where userid = 'unlocated'`)
+  })
+
   test('of an HR that looks wrong is none', async () => {
     const none = join(await temporaryFolder(), 'nobody.sql')
     await writeFile(

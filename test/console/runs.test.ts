@@ -50,6 +50,20 @@ test('only a run that was planned says that there is nothing to do', async () =>
   }
 })
 
+test('the list tells what a run did besides the departments that it kept', async () => {
+  const why = message('said.employee_unlocated', { name: 'E200/e1' })
+  await addRun({
+    kind: 'departments',
+    state: 'done',
+    finished_at: new Date(),
+    planned: 2,
+    message: why,
+    result: { outcomes: { deleted: 2 } },
+  })
+  const { body } = await console.browse('viewer', 'GET', '/runs')
+  expect(body).toMatch(/No department of an enterprise is deleted before .*2 deleted/s)
+})
+
 test('no page shows a run in which something failed as done, or one that is being cancelled as running', async () => {
   const pages = async (run: Record<string, unknown>) => {
     const id = await addRun({ kind: 'full', ...run })

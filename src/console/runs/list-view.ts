@@ -131,10 +131,12 @@ function whatOf(ask: Ask, run: ListedRun): Words {
   if (run.state === 'held') return { to: `/runs/${run.id}/plan`, text: ask.t('runs.look_at_plan') }
   if (run.undecided !== null && run.state !== 'superseded') return partsText(ask, run)
   if (run.rows) return ask.t('runs.rows', run.rows)
+  const outcomes = outcomesText(ask, run.outcomes)
   if (run.state === 'done' && !run.message)
-    return outcomesText(ask, run.outcomes) || (run.planned ? '' : ask.t('runs.nothing_to_do'))
+    return outcomes || (run.planned ? '' : ask.t('runs.nothing_to_do'))
   const message = runMessage(ask.language, run)
-  return message === null ? outcomesText(ask, run.outcomes) : { clip: message }
+  if (message === null) return outcomes
+  return outcomes === '' ? { clip: message } : [{ clip: message }, ' · ', outcomes]
 }
 
 /** A suspect source's differences are not a plan. */

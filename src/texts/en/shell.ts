@@ -93,6 +93,7 @@ export const shell = {
     '{count, plural, one {# department} other {# departments}} to delete: {names}',
   'shell.departments_held':
     '{count, plural, one {# department} other {# departments}} to delete, would be held: {names}',
+  'shell.departments_but': '{go}. {why}',
   'shell.empty': '(empty)',
   'shell.compared.in_sync': 'in sync',
   'shell.compared.to_update': 'to update',

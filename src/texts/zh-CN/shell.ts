@@ -89,6 +89,7 @@ export const shell = {
   'shell.none_to_delete': '没有待删除部门',
   'shell.departments_to_delete': '待删除部门 {count, number} 个：{names}',
   'shell.departments_held': '待删除部门 {count, number} 个，将待审批：{names}',
+  'shell.departments_but': '{go}。{why}',
   'shell.empty': '（空）',
   'shell.compared.in_sync': '已同步',
   'shell.compared.to_update': '需更新',
