@@ -338,15 +338,35 @@ function printPlan(
   if (difference.first) printText(say('shell.first_run'))
   if (comparison) printComparison(comparison)
   print('')
-  const resync = `${program} resync${kind === 'full' ? ' --full' : ''}${source && ` --source ${source}`} --wait`
-  const next = {
-    held: say('shell.to_do_it', {
-      command: say('shell.then_approve', { command: resync, approve: `${program} approve RUN` }),
-    }),
-    source_suspect: '',
-    running: say('shell.to_do_it', { command: resync }),
+  const isSuspect = state === 'source_suspect'
+  const commands = isSuspect ? [] : commandsFor(kind, { employees, departments, openids }, program, source)
+  const command = commands.join(say('hr_check.semicolon'))
+  print(say('shell.nothing_written') + (command && say('shell.to_do_it', { command })))
+}
+
+/** What does the parts of a plan: those without anything to do need no run. */
+function commandsFor(
+  kind: string,
+  { employees, departments, openids }: Pick<RunPreview, 'employees' | 'departments' | 'openids'>,
+  program: string,
+  source: string,
+): string[] {
+  const ofSource = source && ` --source ${source}`
+  const resync = (option: string, state: string) => {
+    const command = `${program} resync${option} --wait`
+    return state === 'held'
+      ? say('shell.then_approve', { command, approve: `${program} approve RUN` })
+      : command
   }
-  print(say('shell.nothing_written') + next[state])
+  return [
+    ...(sumOf(employees.difference.reasons) > 0
+      ? [resync(`${kind === 'full' ? ' --full' : ''}${ofSource}`, employees.state)]
+      : []),
+    ...(departments && departments.deletions.length > 0
+      ? [resync(` --departments${ofSource}`, departments.verdict.state)]
+      : []),
+    ...(openids > 0 ? [resync(' --openids', 'running')] : []),
+  ]
 }
 
 /** That a run would wait, and for what. */

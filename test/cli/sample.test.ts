@@ -328,7 +328,19 @@ describe('plan', () => {
     })
     const { stdout } = await run(['plan'], settings)
     expect(stdout.replace(/\s+/g, ' ')).toContain(`departments 1 department to delete: E100/OLD. ${why}`)
+    expect(stdout).toMatch(/: npx dirsync resync --wait; npx dirsync resync --departments --wait$/m)
     await pool.query(`delete from dirsync.employee where userid = 'unlocated'`)
+  })
+
+  test('names what does each part of it', async () => {
+    const { pool } = deployment.own
+    const next = async () => (await dirsync('plan')).stdout.trimEnd().split('\n').at(-1)
+    expect(await next()).toBe('Nothing was written.')
+    await pool.query(`
+      create table kept as select * from dirsync.openid_binding order by enterprise_code, userid limit 1;
+      delete from dirsync.openid_binding b using kept k where (b.enterprise_code, b.userid) = (k.enterprise_code, k.userid)`)
+    expect(await next()).toBe('Nothing was written. To do it: npx dirsync resync --openids --wait')
+    await pool.query('insert into dirsync.openid_binding select * from kept; drop table kept')
   })
 
   test('of an HR that looks wrong is none', async () => {
