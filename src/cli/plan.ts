@@ -9,7 +9,9 @@ import { qualified } from '../directory/employee.ts'
 import { isOfHr } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
 import { ScanSpool, SpoolError } from '../hr/spool.ts'
-import { type Halt, readHalts } from '../sync/outbox/halts.ts'
+import type { Pool } from '../lib/database.ts'
+import { enterprisesIn } from '../sync/outbox/employee.ts'
+import { HALTS_OF_OTHERS, type Halt, readHalts } from '../sync/outbox/halts.ts'
 import { type PlanFilter, readNextPlan } from '../sync/plan/stored-plan.ts'
 import type { PlanSummary } from '../sync/runs/run.ts'
 import { limitsOf } from '../sync/runs/safety.ts'
@@ -164,17 +166,13 @@ async function planRun(options: PlanOptions): Promise<void> {
   await context.assertAccount()
   const hr = await context.hr()
   const named = namedSource(hr.all, options.source)
-  // A halt because of HR ends as a run reads HR, which is there if there is a plan.
-  const halt = (await readHalts(context.pool)).find(
-    ({ scope, category }) => scope === '*' && category !== 'hr_unavailable',
-  )
   const plans: SourcePlan[] = []
   for (const source of named ? [named] : hr.all) {
-    const plan = await planSource(context, source, options)
+    const plan = { ...(await planSource(context, source, options)), halt: await haltOfAll(context, source) }
     plans.push(plan)
-    if (!options.json) printSourcePlan(plan, halt, options, context.program)
+    if (!options.json) printSourcePlan(plan, options, context.program)
   }
-  if (options.json) printJson(documentOf(plans, halt ?? null, options))
+  if (options.json) printJson(documentOf(plans, options))
   if (plans.some(({ preview }) => !preview || !passes(preview))) throw new FailedError('')
 }
 
@@ -185,13 +183,31 @@ interface SourcePlan {
   preview: RunPreview | null
   comparison: Comparison | null
   error: Said | null
+  /** For which a run of it would wait; null: for none. */
+  halt: Halt | null
+}
+
+/** The halt that keeps back all that a run of a source would do: of everything, or of an enterprise if all of its are halted. */
+async function haltOfAll({ pool }: CommandContext, { codes }: NamedSource): Promise<Halt | null> {
+  // A halt because of HR ends as a run reads HR, which is there if there is a plan.
+  const halts = (await readHalts(pool)).filter(({ category }) => !HALTS_OF_OTHERS.includes(category))
+  const everything = halts.find(({ scope }) => scope === '*')
+  if (everything || halts.length === 0) return everything ?? null
+  const known = codes ?? (await enterprisesWithEmployees(pool))
+  const inForce = halts.filter(({ scope }) => known.includes(scope))
+  return inForce.length === known.length ? (inForce[0] ?? null) : null
+}
+
+async function enterprisesWithEmployees(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ code: string }>(enterprisesIn('employee'))
+  return rows.map(({ code }) => code)
 }
 
 async function planSource(
   context: CommandContext,
   source: NamedSource,
   options: PlanOptions,
-): Promise<SourcePlan> {
+): Promise<Omit<SourcePlan, 'halt'>> {
   const { name } = source
   try {
     await using spool = options.full && (await ScanSpool.open())
@@ -231,17 +247,19 @@ function departmentsState({ deletions, verdict: { state, message } }: Department
 type Departments = NonNullable<RunPreview['departments']>
 
 /** A list for several sources; for a single or named source, its plan alone. */
-function documentOf(plans: readonly SourcePlan[], halt: Halt | null, options: PlanOptions): unknown {
-  const documents = plans.map(({ source, preview, comparison, error }) => ({
+function documentOf(plans: readonly SourcePlan[], options: PlanOptions): unknown {
+  const documents = plans.map(({ source, preview, comparison, error, halt }) => ({
     ...(source !== '' && { source }),
     ...(preview ? document(kindOf(options), preview, comparison) : { kind: kindOf(options), error }),
+    halt,
   }))
-  return { ...(documents.length === 1 ? documents[0] : { sources: documents }), halt }
+  if (documents.length === 1) return documents[0]
+  // Of several, that of everything.
+  return { sources: documents, halt: plans.find(({ halt }) => halt?.scope === '*')?.halt ?? null }
 }
 
 function printSourcePlan(
-  { source, preview, comparison, error }: SourcePlan,
-  halt: Halt | undefined,
+  { source, preview, comparison, error, halt }: SourcePlan,
   options: PlanOptions,
   program: string,
 ): void {
@@ -300,7 +318,7 @@ function printPlan(
   kind: string,
   { employees, departments, openids, rejected }: RunPreview,
   comparison: Comparison | null,
-  halt: Halt | undefined,
+  halt: Halt | null,
   program: string,
   source: string,
 ): void {

@@ -343,6 +343,24 @@ describe('plan', () => {
     await pool.query('insert into dirsync.openid_binding select * from kept; drop table kept')
   })
 
+  test('would wait while each enterprise is halted', async () => {
+    const { pool } = deployment.own
+    // One is halted in the sample.
+    expect((await dirsync('plan', '--json')).json().halt).toBeNull()
+    await pool.query(`
+      insert into dirsync.halt (scope, category, message, remedy, next_probe_at, raised_by)
+      select distinct enterprise_code, 'a_test', h.message, h.remedy, h.next_probe_at, h.raised_by
+      from dirsync.employee, dirsync.halt h where h.scope = 'E900' on conflict do nothing`)
+    expect((await dirsync('plan', '--json')).json()).toMatchObject({
+      verdict: 'would run',
+      halt: { scope: 'E100' },
+    })
+    const { stdout } = await dirsync('plan')
+    expect(stdout).toContain('Enterprise E100 is halted')
+    expect(stdout).toContain('A run would wait until then.')
+    await pool.query(`delete from dirsync.halt where category = 'a_test'`)
+  })
+
   test('of an HR that looks wrong is none', async () => {
     const none = join(await temporaryFolder(), 'nobody.sql')
     await writeFile(
