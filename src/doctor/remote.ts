@@ -332,8 +332,11 @@ async function tryAlgorithm(
   }
 }
 
-function rate({ ratePerSecond, set, learnt, ceiling }: PacerSnapshot): CheckResult {
+function rate({ ratePerSecond, set, learnt, ceiling, cap }: PacerSnapshot): CheckResult {
   const calls = Number(ratePerSecond.toPrecision(3))
+  // A cap above the rate lowers nothing.
+  if (cap !== null && cap < ratePerSecond)
+    return ok('rate', message('doctor.rate_by_hand', { rate: Number(cap.toPrecision(3)), usual: calls }))
   if (!learnt) return ok('rate', message('doctor.rate_together', { rate: calls }))
   if (set !== null)
     return warning(

@@ -66,6 +66,13 @@ test('when all is well, every check is a line and none fails', async () => {
   expect(wideLines(examined.stdout)).toEqual([])
 })
 
+test('a rate that a person has lowered is told as such', async () => {
+  await deployment.own.pool.query(`select dirsync.lower_rate(2, now() + interval '1 hour', 'a test')`)
+  const { stdout } = await dirsync(['doctor'], deployment.settings)
+  await deployment.own.pool.query('select dirsync.restore_rate()')
+  expect(stdout).toMatch(/^ok +rate +2 calls per second: lowered by hand, from \d/m)
+})
+
 test.each([
   ['a wrong secret', { PLATFORM_APP_SECRET: 'wrong' }, 'credentials', /does not accept the application id/],
   [

@@ -924,6 +924,7 @@ export const saidTexts = {
   'doctor.clock_unknown': 'the platform does not tell its time',
   'doctor.set_clock': "Set this machine's clock (NTP).",
   'doctor.rate_together': '{rate} calls per second, all processes together',
+  'doctor.rate_by_hand': '{rate} calls per second: lowered by hand, from {usual}',
   'doctor.rate_learnt': '{rate} calls per second: learnt, none refused yet',
   'doctor.running': 'running: {processes}',
   'doctor.running_as': '{count} {role}',

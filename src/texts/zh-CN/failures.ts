@@ -936,6 +936,7 @@ export const failures = {
   'doctor.clock_unknown': '平台未返回时间',
   'doctor.set_clock': '请校准本机时钟（NTP）。',
   'doctor.rate_together': '所有进程合计每秒 {rate} 次调用',
+  'doctor.rate_by_hand': '每秒 {rate} 次调用：已由人工从每秒 {usual} 次调低',
   'doctor.rate_learnt': '每秒 {rate} 次调用：自动探明中，尚未被限流',
   'doctor.running': '运行中：{processes}',
   'doctor.running_as': '{count} 个{role}',
