@@ -176,6 +176,20 @@ describe('starting', () => {
 })
 
 describe('the list', () => {
+  test('takes what dirsync asks for after a restore for its own', async () => {
+    await console.pool.query('truncate dirsync.sync_run cascade')
+    const again = await addRun({ kind: 'full', state: 'failed', requested_by: 'restore' })
+    const noticed = await addRun({ kind: 'full', state: 'done', requested_by: 'dirsync (restore)' })
+    const found = async (by: string) =>
+      (await api('GET', `/runs?by=${by}`)).json().items.map(({ id }: { id: number }) => id)
+    expect(await found('people')).toEqual([])
+    expect(await found('dirsync')).toEqual([noticed, again])
+    expect(await found('restore')).toEqual([noticed, again])
+    const { body } = await console.browse('viewer', 'GET', '/runs')
+    expect(body.match(/restored database/g)?.length).toBeGreaterThanOrEqual(2)
+    expect(body).not.toContain('(restore)')
+  })
+
   test('finds runs by kind, state, who asked, and when', async () => {
     await console.pool.query('truncate dirsync.sync_run cascade')
     const old = await addRun({ kind: 'full', state: 'done', requested_at: '2020-01-01T00:00:00Z' })

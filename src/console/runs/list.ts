@@ -7,7 +7,7 @@ import { LEFT, type PlanSummary, type RunKind, type RunResult, type RunState } f
 import { SaidText } from '../../texts/failures.ts'
 
 /** Requesters other than people: an index leaves their runs out. */
-export const BY_ITSELF = ['cron', 'start', 'trigger', 'poller', 'replan'] as const
+export const BY_ITSELF = ['cron', 'start', 'trigger', 'poller', 'replan', 'restore'] as const
 
 /** Filters of the list; absent ones do not restrict it. */
 interface RunFilter {
@@ -124,15 +124,17 @@ function runMatches(filter: RunFilter, place: PlaceValue): string {
 }
 
 /** In the terms of the index, so that PostgreSQL uses it. */
-const PEOPLE = `r.requested_by not in (${BY_ITSELF.map(name => `'${name}'`).join(', ')})`
+const PEOPLE = `r.requested_by not in (${BY_ITSELF.map(name => `'${name}'`).join(', ')})
+  and r.requested_by not like '% (restore)'`
 
 function byCondition(by: string, place: PlaceValue): string {
   if (by === 'people') return PEOPLE
   if (by === 'dirsync') return `not (${PEOPLE})`
-  if (BY_ITSELF.some(name => name === by)) return `r.requested_by = ${place(by)}`
-  // A person is stored as the database user, followed by the name: `dirsync (console:anna)`.
+  // A person is stored as the database user, followed by the name: `dirsync (console:anna)`. So is what SQL asks for after a
+  // restore: `dirsync (restore)`.
   const name = place(by)
-  return `${PEOPLE} and (r.requested_by = ${name} or right(r.requested_by, length(${name}) + 3) = ' (' || ${name} || ')')`
+  const isBy = `(r.requested_by = ${name} or right(r.requested_by, length(${name}) + 3) = ' (' || ${name} || ')')`
+  return BY_ITSELF.some(own => own === by) ? isBy : `${PEOPLE} and ${isBy}`
 }
 
 export function sumOf(counts: Record<string, number> | undefined): number {

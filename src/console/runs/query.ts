@@ -37,7 +37,7 @@ export const RunQuery = z.object({
     .max(200)
     .optional()
     .describe(
-      'people, dirsync (by itself), me, or who asked: cron, start, trigger, poller, replan, console:NAME, cli:NAME',
+      'people, dirsync (by itself), me, or who asked: cron, start, trigger, poller, replan, restore, console:NAME, cli:NAME',
     ),
   source: z.string().max(20).optional().describe('Name of an HR source, if there are several'),
   ...RANGE,

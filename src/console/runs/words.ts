@@ -30,7 +30,8 @@ export function wasHeld({ state, approved }: { state: string; approved: boolean 
 
 /** Who asked: dirsync's own reasons in words, people by name. */
 export function whoText(ask: Ask, by: string): string {
-  return textOr(ask.language, `runs.by.${by}`, actorText(ask, by))
+  const requester = by.endsWith(' (restore)') ? 'restore' : by
+  return textOr(ask.language, `runs.by.${requester}`, actorText(ask, by))
 }
 
 /** Outcomes in words, the most frequent first: `12 updated, 3 put up for review`. */

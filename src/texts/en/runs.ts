@@ -27,6 +27,7 @@ export const runs = {
   'runs.by.trigger': 'HR’s trigger',
   'runs.by.poller': 'polling for newer rows in HR',
   'runs.by.replan': 'worker that found HR changed',
+  'runs.by.restore': 'restored database',
   'runs.counted': '{n} {what}',
   'runs.rows': '{read, number} read, {changed, number} new or different',
   'runs.done_with_cases': 'done, {count, plural, one {# case} other {# cases}}',

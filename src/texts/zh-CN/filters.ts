@@ -6,8 +6,8 @@ export const filterMeanings: Readonly<Record<string, string>> = {
     '至该时刻（ISO 8601）、该日结束或多久之前：12h、7d、4w',
   'The value `next` of the page before; absent: the first page': '上一页响应中 `next` 的值；不给出则为第一页',
   'The same as `from`': '同 `from`',
-  'people, dirsync (by itself), me, or who asked: cron, start, trigger, poller, replan, console:NAME, cli:NAME':
-    'people（人工）、dirsync（自动）、me（本人），或具体的发起人：cron、start、trigger、poller、replan、console:NAME、cli:NAME',
+  'people, dirsync (by itself), me, or who asked: cron, start, trigger, poller, replan, restore, console:NAME, cli:NAME':
+    'people（人工）、dirsync（自动）、me（本人），或具体的发起人：cron、start、trigger、poller、replan、restore、console:NAME、cli:NAME',
   'Name of an HR source, if there are several': '有多个人事数据源时，其中一个的名称',
   'A field that changes, or breaks a rule': '变更的或不合规则的字段',
   'The department that employees leave, as a whole code': '员工调出的部门，完整的编码',

@@ -28,6 +28,7 @@ export const runs = {
   'runs.by.trigger': '人事系统触发器',
   'runs.by.poller': '定期查找人事新变更',
   'runs.by.replan': '工作进程（发现人事数据已变）',
+  'runs.by.restore': '数据库恢复后自动发起',
   'runs.counted': '{what} {n}',
   'runs.rows': '读取 {read, number}，新增或有变化 {changed, number}',
   'runs.done_with_cases': '已完成，{count, number} 个异常项',
