@@ -67,6 +67,20 @@ test('departments are found by code and by name, and signs are signs', async () 
   expect(await codes('D%')).toEqual(['D%1'])
 })
 
+test('a department that HR no longer has is called so, as among the departments', async () => {
+  await console.pool.query(
+    `insert into dirsync.department (dept_code, active, first_missing_at) values ('X1', true, '2026-11-20T10:00Z'), ('X2', true, null)`,
+  )
+  onTestFinished(async () => {
+    await console.pool.query(`delete from dirsync.department where dept_code in ('X1', 'X2')`)
+  })
+  expect((await search('X1')).departments).toMatchObject([
+    { dept_code: 'X1', active: true, missing_since: '2026-11-20T10:00:00.000Z', deleted_at: null },
+  ])
+  for (const page of ['/search?q=X', '/departments'])
+    expect((await console.browse('reviewer', 'GET', page)).body).toMatch(/>X1<.*missing in HR/s)
+})
+
 test('cases are found by number and trace id, codes of the platform with their cases, runs by number', async () => {
   const { cases } = await search('trace-77')
   expect(cases).toMatchObject([{ entity_key: 'e1', category: 'duplicate_mobile' }])

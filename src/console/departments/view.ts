@@ -24,6 +24,8 @@ import {
   time,
 } from '../ui/parts.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
+import { wordsOf } from '../ui/shown.ts'
+import { departmentState } from '../ui/states.ts'
 import type { DeletionsResult, DepartmentsResult } from './query.ts'
 import type { Department } from './read.ts'
 
@@ -104,7 +106,7 @@ function itself(
 ): SafeHtml {
   const { t } = ask
   return facts([
-    [t('departments.state'), stateOf(ask, here)],
+    [t('departments.state'), wordsOf(ask, departmentState(ask, here))],
     [t('departments.closed_since'), here.closed_at && time(ask, here.closed_at)],
     [t('departments.missing_since'), here.missing_since && time(ask, here.missing_since)],
     [t('departments.deleted_at'), here.deleted_at && time(ask, here.deleted_at)],
@@ -131,7 +133,7 @@ function candidates(
           },
         ]
       : []),
-    { title: t('departments.state'), cell: row => stateOf(ask, row) },
+    { title: t('departments.state'), cell: row => wordsOf(ask, departmentState(ask, row)) },
     {
       title: t('departments.since'),
       kind: 'spare',
@@ -204,7 +206,7 @@ function level(ask: Ask, { items, way, has_mapping }: DepartmentsResult): SafeHt
       kind: 'main',
       cell: row => namedDepartment(ask, row),
     },
-    { title: t('departments.state'), cell: row => stateOf(ask, row) },
+    { title: t('departments.state'), cell: row => wordsOf(ask, departmentState(ask, row)) },
     {
       title: t('departments.employees'),
       kind: 'number',
@@ -241,14 +243,6 @@ function level(ask: Ask, { items, way, has_mapping }: DepartmentsResult): SafeHt
 function namedDepartment({ marks }: Ask, row: { enterprise_code: string; dept_code: string }): SafeHtml {
   const { enterprise_code: enterpriseCode, dept_code: deptCode } = row
   return html`${foreign(deptCode)}${marks.nameOf({ enterpriseCode, deptCode })}`
-}
-
-function stateOf({ t }: Ask, row: Pick<Department, 'active' | 'missing_since' | 'deleted_at'>): SafeHtml {
-  if (row.deleted_at !== null) return state('off', t('departments.deleted'))
-  if (!row.active) return state('wait', t('departments.closed'))
-  return row.missing_since === null
-    ? state('ok', t('departments.open'))
-    : state('warn', t('departments.missing'))
 }
 
 function counted(ask: Ask, n: number): string | null {

@@ -41,6 +41,7 @@ export const SearchResult = z.object({
       enterprise_code: z.string(),
       dept_code: z.string(),
       active: z.boolean(),
+      missing_since: z.date().nullable().describe('Since when it has been missing from HR'),
       deleted_at: z.date().nullable(),
     }),
   ),
@@ -138,7 +139,7 @@ async function searchDepartments(
        union
        select * from unnest($2::text[], $3::text[])
      )
-     select d.enterprise_code, d.dept_code, d.active, d.deleted_at
+     select d.enterprise_code, d.dept_code, d.active, d.first_missing_at as missing_since, d.deleted_at
      from found join dirsync.department d using (enterprise_code, dept_code)
      order by d.dept_code using ~<~, d.enterprise_code limit $4`,
     [

@@ -12,7 +12,7 @@ import type { Services } from '../services.ts'
 import { type Block, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
 import { drawBlocks, pageOf, wordsOf } from '../ui/shown.ts'
-import { caseStatus } from '../ui/states.ts'
+import { caseStatus, departmentState } from '../ui/states.ts'
 import { SearchResult, searchEverything } from './read.ts'
 
 /** Hits shown per kind; type more to narrow them down. */
@@ -212,11 +212,4 @@ function enterpriseOf<Row extends { enterprise_code: string }>(
 ): ShownColumn<Row>[] {
   if (rows.every(({ enterprise_code }) => enterprise_code === '')) return []
   return [{ title: t('employees.enterprise'), of: row => ({ foreign: row.enterprise_code || null }) }]
-}
-
-function departmentState({ t }: Ask, { active, deleted_at }: Found<'departments'>): Words {
-  if (deleted_at !== null) return { tone: 'off', text: t('departments.deleted') }
-  return active
-    ? { tone: 'ok', text: t('departments.open') }
-    : { tone: 'wait', text: t('departments.closed') }
 }

@@ -1,4 +1,5 @@
 import type { RunState } from '../../sync/runs/run.ts'
+import type { Ask } from '../ask.ts'
 import type { Words } from '../shown.ts'
 import type { Tone } from './parts.ts'
 
@@ -37,4 +38,16 @@ const CASE: Record<string, Tone> = {
 
 export function caseStatus(name: string): Words {
   return { tone: CASE[name] ?? 'off', text: { named: name, of: 'state' } }
+}
+
+/** How a department stands in HR and on the platform. */
+export function departmentState(
+  { t }: Ask,
+  row: { active: boolean; missing_since: Date | null; deleted_at: Date | null },
+): Words {
+  if (row.deleted_at !== null) return { tone: 'off', text: t('departments.deleted') }
+  if (!row.active) return { tone: 'wait', text: t('departments.closed') }
+  return row.missing_since === null
+    ? { tone: 'ok', text: t('departments.open') }
+    : { tone: 'warn', text: t('departments.missing') }
 }
