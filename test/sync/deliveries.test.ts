@@ -1,7 +1,9 @@
 import { chmod, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { WHOLE } from '../../src/hr/sources.ts'
+import { previewDeletions } from '../../src/console/departments/page.ts'
+import { HrDeliveryError } from '../../src/hr/errors.ts'
+import { HrSources, WHOLE } from '../../src/hr/sources.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
 import { HrPoller } from '../../src/sync/runs/hr-poller.ts'
 import { readRun, requestRun } from '../../src/sync/runs/run.ts'
@@ -9,7 +11,7 @@ import { HrChanges } from '../../src/sync/runs/run-requests.ts'
 import { until } from '../helpers/company.ts'
 import { type Delivered, delivered } from '../hr/files/delivered.ts'
 import { worded } from '../texts/worded.ts'
-import { PlanUnderTest } from './plan-under-test.ts'
+import { LIMITS, PlanUnderTest } from './plan-under-test.ts'
 import { SILENT } from './store-under-test.ts'
 
 const under = new PlanUnderTest()
@@ -205,4 +207,21 @@ test('a new delivery is read to its end, so that employees missing from it have 
     under.store.value<number | null>(`select max(id)::int from dirsync.sync_run where state = 'requested'`),
   )
   expect(await under.planRequested(run, source)).toMatchObject({ plan: { reasons: { vanished: 1 } } })
+})
+
+test('no deletion of a department is promised by an incomplete delivery', async () => {
+  const hr = await inSync()
+  const units = (...rows: string[]) => ['dept_code,active,closed_at', ...rows, ''].join('\n')
+  await hr.deliver('units.csv', units('D1,false,2026-01-01 00:00:00', 'D2,true,', 'D3,true,'))
+  const departments =
+    'select dept_code, null as parent_code, active::boolean as active, closed_at::timestamptz as closed_at from units'
+  const preview = () =>
+    previewDeletions(
+      under.store.pool,
+      HrSources.one(hr.source(`select userid, name, 'D2' as dept_code from staff`, departments)),
+      LIMITS,
+    )
+  expect(await preview()).toMatchObject({ deletions: [{ deptCode: 'D1' }] })
+  await hr.deliver('staff.csv', staff(9).slice(0, -3))
+  await expect(preview()).rejects.toBeInstanceOf(HrDeliveryError)
 })

@@ -36,6 +36,8 @@ export async function previewDeletions(
   const read = new Map<NamedSource, DeliveredDepartments>()
   for (const source of sources)
     try {
+      // As a run does, which takes no half delivery of files.
+      await source.hr.inspectForRun()
       read.set(source, await deliveredDepartments(source))
     } catch (error) {
       preview.unread.push(message('said.source_unread_because', { name: source.name, reason: saidBy(error) }))
