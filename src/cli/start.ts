@@ -4,7 +4,7 @@ import { type Config, type Environment, loadConfig } from '../config.ts'
 import { connectHr } from '../connections.ts'
 import { createSignInKey, hasNoUsers } from '../console/auth/sign-in-key.ts'
 import { misspeltSettings } from '../doctor/settings.ts'
-import { HrUnavailableError, MappingError } from '../hr/source.ts'
+import { HrUnavailableError, MappingError, usable } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
 import { assertNoPooler, createPool } from '../lib/database.ts'
 import { tellCrashes } from '../lib/in-hand.ts'
@@ -222,8 +222,9 @@ const SOURCE_MS = 5000
 /** Checks one of several sources. A fault there must not prevent the others from working. */
 async function assertSource({ name, hr }: NamedSource, logger: Logger): Promise<void> {
   try {
-    if (name === '') await hr.inspect()
-    else await within(SOURCE_MS, hr.inspect(), () => new HrUnavailableError(message('said.folder_silent')))
+    const inspected = hr.inspect()
+    const late = () => new HrUnavailableError(message('said.folder_silent'))
+    usable((await (name === '' ? inspected : within(SOURCE_MS, inspected, late))).departments)
   } catch (error) {
     if (!(error instanceof HrUnavailableError) && !(name !== '' && error instanceof MappingError)) throw error
     const reason = saidBy(error)

@@ -5,7 +5,7 @@ import { isHeard } from '../hr/postgres/change-listener.ts'
 import { connectClient } from '../hr/postgres/connection.ts'
 import { strayTriggers, triggeredTables } from '../hr/postgres/trigger.ts'
 import type { TableReadWhole } from '../hr/server.ts'
-import { type HrSource, HrUnavailableError, MappingError } from '../hr/source.ts'
+import { type HrSource, HrUnavailableError, MappingError, usable } from '../hr/source.ts'
 import type { SourceSettings } from '../hr/source-list.ts'
 import { listenerOf } from '../hr/sources.ts'
 import {
@@ -128,7 +128,8 @@ async function examineMapping(
 ): Promise<CheckResult[]> {
   try {
     const delivered = await examineDelivery(hr)
-    const { employees, departments } = await hr.inspect()
+    const { employees, ...inspected } = await hr.inspect()
+    const departments = usable(inspected.departments)
     const polls = HR_POLL_SECONDS > 0
     const readWhole = await hr.lookupReadsWhole()
     return [

@@ -69,16 +69,16 @@ export type HrSourceSettings = Omit<HrOptions, 'server' | 'reread' | 'logger'> &
 interface MappingInspection {
   /** Columns of every scan, in their order. */
   employees: { file: string; columns: string[]; fields: EmployeeField[] }
-  /** Null without a departments' mapping. */
-  departments: { file: string; columns: string[] } | null
+  /** Null without a departments' mapping; what is wrong with it, which concerns departments alone. */
+  departments: { file: string; columns: string[] } | MappingError | null
   /** Of the employees' mapping, as recorded with a plan made with it. */
   fingerprint: string
 }
 
-/** Both mappings, checked. */
+/** Both mappings, checked. Employees do not wait because of an error in that of departments. */
 interface Mappings {
   employees: EmployeeMapping
-  departments: Mapping | null
+  departments: Mapping | MappingError | null
 }
 
 /**
@@ -128,7 +128,10 @@ export class HrSource {
     const { employees, departments } = await this.#inspected()
     return {
       employees: { file: employees.file, columns: scanColumns(employees), fields: employees.fields },
-      departments: departments && { file: departments.file, columns: [...departments.columns.keys()] },
+      departments:
+        departments === null || departments instanceof MappingError
+          ? departments
+          : { file: departments.file, columns: [...departments.columns.keys()] },
       fingerprint: employees.fingerprint,
     }
   }
@@ -204,7 +207,7 @@ export class HrSource {
     text: string,
     options: { limit: number; timeoutMs: number },
   ): Promise<{ enterpriseCode: string; deptCode: string; name: string | null }[]> {
-    const { departments } = await this.#inspected()
+    const departments = usable((await this.#inspected()).departments)
     if (departments === null) return []
     const found = await this.#keysWith(departments, 'dept_code', [['name', [text]]], options)
     return found.map(({ enterpriseCode, key, name }) => ({ enterpriseCode, deptCode: trimText(key), name }))
@@ -235,7 +238,7 @@ export class HrSource {
   /** All departments, checked: codes present and unique, no cycles. */
   async departments(): Promise<HrDepartmentRow[]> {
     // Inspected anew every time: a broken mapping of departments is no reason to drop the employees' one.
-    const { departments } = await this.#inspectMappings(this.#server.reader)
+    const departments = usable((await this.#inspectMappings(this.#server.reader)).departments)
     if (!departments)
       throw new MappingError('MAPPING_MISSING', 'HR_DEPARTMENTS_SQL', message('said.mapping_no_departments'))
     return readDepartments(this.#server.reader, departments, this.#defaultEnterprise)
@@ -249,7 +252,7 @@ export class HrSource {
     wanted: readonly { enterpriseCode: string; deptCode: string }[],
     timeoutMs: number,
   ): Promise<Map<string, string>> {
-    const { departments } = await this.#inspected()
+    const departments = usable((await this.#inspected()).departments)
     if (!departments?.columns.has('name') || wanted.length === 0) return new Map()
     const place = { server: this.#server, mapping: departments, defaultEnterprise: this.#defaultEnterprise }
     return namesOfDepartments(place, wanted, timeoutMs)
@@ -382,9 +385,10 @@ export class HrSource {
     if (this.#mappings) return this.#mappings
     const inspecting = this.#inspectMappings(this.#server.reader)
     this.#mappings = inspecting
-    inspecting.catch(() => {
+    const forget = () => {
       if (this.#mappings === inspecting) this.#mappings = undefined
-    })
+    }
+    inspecting.then(({ departments }) => departments instanceof MappingError && forget(), forget)
     return inspecting
   }
 
@@ -395,10 +399,19 @@ export class HrSource {
   async #inspectMappings(reader: HrReader): Promise<Mappings> {
     const { employeesSql, departmentsSql } = this.#options
     const employees = await inspectEmployees(reader, await this.#read(employeesSql))
-    const departments = departmentsSql && (await inspectDepartments(reader, await this.#read(departmentsSql)))
-    if (departments) assertDepartments(employees, departments.file)
+    if (departmentsSql) assertDepartments(employees, departmentsSql.file)
+    const departments = departmentsSql && (await this.#inspectDepartments(reader, departmentsSql))
     this.#known.add(employees)
     return { employees, departments }
+  }
+
+  async #inspectDepartments(reader: HrReader, departmentsSql: MappingFile): Promise<Mapping | MappingError> {
+    try {
+      return await inspectDepartments(reader, await this.#read(departmentsSql))
+    } catch (error) {
+      if (error instanceof MappingError) return error
+      throw error
+    }
   }
 
   async #read(mapping: MappingFile): Promise<MappingFile> {
@@ -418,6 +431,12 @@ export class HrSource {
   #checked({ file, sql }: MappingFile): MappingFile {
     return { file, sql: singleSelect({ file, sql }, this.#server.dialect) }
   }
+}
+
+/** What there is of a mapping. @throws MappingError if it is wrong */
+export function usable<T>(mapping: T | MappingError): T {
+  if (mapping instanceof MappingError) throw mapping
+  return mapping
 }
 
 /** Whether a value begins so, or a word of it does. */

@@ -207,6 +207,17 @@ test('a mapping with an unknown column is found and named', async () => {
   ])
 })
 
+test('a mapping of departments that HR refuses is found and named', async () => {
+  const { failed } = await examine({
+    HR_DEPARTMENTS_SQL: await mapping(
+      "select gone as dept_code, null as parent_code, 't' as active from hr.person",
+    ),
+  })
+  expect(failed).toMatchObject([
+    { check: 'mapping', what: expect.stringContaining('column "gone" does not exist') },
+  ])
+})
+
 test('a mapping that is not a single SELECT is found', async () => {
   const { failed } = await examine({ HR_EMPLOYEES_SQL: await mapping('delete from hr.person') })
   expect(failed).toMatchObject([{ check: 'mapping', remedy: expect.any(String) }])

@@ -94,6 +94,14 @@ test.concurrent('a mapping with an unknown column stops the start and names it',
   expect(refused.stderr).toMatch(/unknown column "firstname"/)
 })
 
+test.concurrent('a mapping of departments that is broken stops the start and is named', async () => {
+  const file = join(await temporaryFolder(), 'departments.sql')
+  await writeFile(file, "select gone as dept_code, null as parent_code, 't' as active from hr.person")
+  const refused = await dirsync(['start', '--once'], { ...deployment.settings, HR_DEPARTMENTS_SQL: file })
+  expect(refused.code).toBe(2)
+  expect(refused.stderr).toMatch(/departments\.sql:1:8: column "gone" does not exist/)
+})
+
 test.concurrent.each([['start', '--once'], ['status'], ['resync', '--wait'], ['migrate']])(
   'with the database away, `%s` says so and fails',
   async (...args) => {

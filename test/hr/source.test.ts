@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type EmployeeKey, keyText } from '../../src/directory/employee.ts'
 import { HrDataError, type HrSource, MappingError } from '../../src/hr/source.ts'
-import { hrDatabase, hrSource } from './hr-database.ts'
+import { hrDatabase, hrSource, rowsOf } from './hr-database.ts'
 
 /* What is the same for every kind of server, shown on PostgreSQL; what each kind has to do is in contract/. */
 
@@ -94,5 +94,35 @@ describe('departments', () => {
     expect(source.hasDepartments).toBe(false)
     await expect(source.departments()).rejects.toMatchObject({ code: 'MAPPING_MISSING' })
     await expect(source.employeesByDepartment()).rejects.toBeInstanceOf(MappingError)
+  })
+
+  test('whose mapping breaks keep nobody from reading employees, and are read again once it is mended', async () => {
+    const database = await hrDatabase(`
+      create table staff (id int, nick text, unit text); insert into staff values (1, 'n', 'A');
+      create table units (code text, title text); insert into units values ('A', 'Sales')`)
+    const source = hrSource(database.url, 'select id as userid, nick as name, unit as dept_code from staff', {
+      departments: "select code as dept_code, null as parent_code, 't' as active, title as name from units",
+    })
+    const wanted = [{ enterpriseCode: '', deptCode: 'A' }]
+    const refused = { code: 'MAPPING_SQL', file: 'departments.sql' }
+    await database.pool.query('alter table units rename column code to key')
+
+    expect(await source.inspect()).toMatchObject({
+      employees: { file: 'employees.sql' },
+      departments: refused,
+    })
+    expect(await source.inspectForRun()).toMatchObject({ departments: refused })
+    expect(await rowsOf(await source.scan({}))).toMatchObject([{ userid: '1' }])
+    expect((await source.lookup([key('1')])).size).toBe(1)
+    expect(await source.employeesByDepartment()).toHaveLength(1)
+    await expect(source.departments()).rejects.toMatchObject(refused)
+    await expect(source.departmentNames(wanted, 10_000)).rejects.toMatchObject(refused)
+    await expect(source.searchDepartments('s', { limit: 1, timeoutMs: 10_000 })).rejects.toMatchObject(
+      refused,
+    )
+
+    await database.pool.query('alter table units rename column key to code')
+    expect((await source.departmentNames(wanted, 10_000)).size).toBe(1)
+    expect(await source.departments()).toHaveLength(1)
   })
 })

@@ -2,6 +2,7 @@ import { access, chmod } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { keyText } from '../../../src/directory/employee.ts'
+import { usable } from '../../../src/hr/source.ts'
 import type { TestDatabase } from '../../helpers/postgres.ts'
 import { temporaryFolder } from '../../helpers/temporary-folder.ts'
 import { errorOf, key, linesOf } from '../contract/source-under-test.ts'
@@ -229,7 +230,7 @@ test('every way of reading HR goes through the same gate', async () => {
     () => source.changedSince(new Date()),
     () => source.employeesByDepartment(),
     () => departments.departments(),
-    () => departments.inspect(),
+    async () => usable((await departments.inspect()).departments),
   ]
   for (const way of ways)
     expect(await errorOf(way())).toMatchObject({
