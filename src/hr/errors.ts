@@ -88,9 +88,12 @@ const REFUSALS = {
   login: 'said.hr_login',
   database: 'said.hr_no_database',
   right: 'said.hr_no_right',
+  full: 'said.hr_full',
+  standby: 'said.hr_standby',
+  lock: 'said.hr_lock',
 } as const
 
-/** A login that the server refuses. */
+/** A login or a SELECT that the server refuses, for a cause that a person can remove there. */
 export function hrRefuses(what: keyof typeof REFUSALS, reason: string, cause: unknown): HrUnavailableError {
   return new HrUnavailableError(message(REFUSALS[what], { reason }), { cause })
 }

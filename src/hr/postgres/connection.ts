@@ -15,6 +15,7 @@ const SETTINGS = `
   set standard_conforming_strings = on;
   set client_encoding = 'UTF8';
   set statement_timeout = 0;
+  set lock_timeout = 0;
   set idle_in_transaction_session_timeout = 0`
 
 /** Values arrive as the server prints them, as in a scan. */

@@ -2,6 +2,7 @@ import pg from 'pg'
 import {
   hrAway,
   hrRefuses,
+  hrTooSlow,
   isExplained,
   mappingRefused,
   type Place,
@@ -10,9 +11,10 @@ import {
   valueRefused,
 } from '../errors.ts'
 import type { Statement } from '../rows.ts'
+import { LOOKUP_MS } from '../server.ts'
 
 /** SQLSTATE classes and codes after which a retry may succeed: the mapping is not at fault. */
-const TRANSIENT = /^(?:08|28|3D|40|53|55|57|58|XX)/
+const TRANSIENT = /^(?:08|25P0[34]|28|3D|40|53|55|57|58|XX)/
 
 /** Classes whose messages are about the statement's text and the schema's names, never about values of rows. */
 const ABOUT_THE_STATEMENT = /^(?:42|0A|25)/
@@ -25,12 +27,18 @@ const MAY_QUOTE_A_VALUE = /^42(?!501|P2)/
 /** SQLSTATE cardinality_violation. */
 const CARDINALITY = '21000'
 
-/** The server's codes for a refused login. */
-const REFUSALS: Record<string, 'login' | 'database'> = {
+/** The server's codes for what it refuses. A session that only reads fails to serialize on a standby alone. */
+const REFUSALS: Record<string, 'login' | 'database' | 'full' | 'standby' | 'lock'> = {
   '28000': 'login',
   '28P01': 'login',
   '3D000': 'database',
+  '40001': 'standby',
+  '53300': 'full',
+  '55P03': 'lock',
 }
+
+/** The driver's words once its own time limit is over, which leaves the server at work. */
+const OUT_OF_TIME = 'Query read timeout'
 
 /**
  * Translates an error of the HR connection. The server's message is passed on only where it cannot hold values of rows; for the
@@ -38,9 +46,16 @@ const REFUSALS: Record<string, 'login' | 'database'> = {
  *
  * @param statement the one that was running
  * @param hasRows whether the statement read rows; false: it was only planned
+ * @param timeoutMs how long the driver waited for it
  */
-export function toHrError(error: unknown, statement?: Omit<Statement, 'text'>, hasRows = true): Error {
+export function toHrError(
+  error: unknown,
+  statement?: Omit<Statement, 'text'>,
+  hasRows = true,
+  timeoutMs = LOOKUP_MS,
+): Error {
   if (isExplained(error)) return error
+  if (error instanceof Error && error.message === OUT_OF_TIME) return hrTooSlow(timeoutMs)
   if (!(error instanceof pg.DatabaseError)) return unavailable(error, codeOf(error))
   const state = error.code ?? 'no SQLSTATE'
   if (TRANSIENT.test(state) || !statement) return unavailable(error, state)
@@ -60,9 +75,10 @@ function unavailable(cause: unknown, reason: string): Error {
   return refusal ? hrRefuses(refusal, reason, cause) : hrAway(reason, cause)
 }
 
+/** An error's code, or else the driver's own words, which hold no values of rows. */
 function codeOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return typeof code === 'string' ? code : 'connection lost'
+  const { code, message } = error as Partial<NodeJS.ErrnoException>
+  return code || message || 'connection lost'
 }
 
 /** Position in the mapping file. PostgreSQL counts in characters of the whole query, from 1. */

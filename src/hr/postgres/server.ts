@@ -264,7 +264,7 @@ async function queryRows(
   try {
     return await textRows(client, statement.text, statement.values, timeoutMs)
   } catch (error) {
-    throw toHrError(error, statement)
+    throw toHrError(error, statement, true, timeoutMs)
   }
 }
 

@@ -201,6 +201,12 @@ export const saidTexts = {
   'said.no_such_source': 'there is no HR source {name}',
   'said.too_many_rows':
     'It gives more than {limit} rows, far more than HR has employees, and was stopped: does a join lack its condition?',
+  'said.hr_full':
+    'the HR server has no free connection ({reason}); raise max_connections there, or the connection limit of the user or database in HR_DATABASE_URL or HR_SOURCES',
+  'said.hr_standby':
+    'the HR server is a standby, and canceled the SELECT to catch up with its primary ({reason}); set hot_standby_feedback = on there, or raise max_standby_streaming_delay',
+  'said.hr_lock':
+    'a session of HR holds a lock on what the SELECT reads ({reason}); let that session finish, or end it',
   'said.hr_no_right':
     'the HR user has no right to this database, or there is none of this name ({reason}); check user, password and database in HR_DATABASE_URL or HR_SOURCES',
   // Deliveries of files.

@@ -263,6 +263,11 @@ export const failures = {
   'said.which_source': '是哪个人事数据源的？现有 {names}',
   'said.no_such_source': '没有人事数据源 {name}',
   'said.too_many_rows': '返回超过 {limit} 行，远多于人事系统中的员工，已停止：是否有连接缺少条件？',
+  'said.hr_full':
+    '人事服务器没有空闲连接（{reason}）；请调大该服务器的 max_connections，或放宽 HR_DATABASE_URL 或 HR_SOURCES 中用户或数据库的连接数上限',
+  'said.hr_standby':
+    '人事服务器是备库，为追上主库而取消了该 SELECT（{reason}）；请在该备库上设置 hot_standby_feedback = on，或调大 max_standby_streaming_delay',
+  'said.hr_lock': '人事系统的某个会话锁住了该 SELECT 要读取的内容（{reason}）；请等待该会话结束，或将其终止',
   'said.hr_no_right':
     '人事数据库用户无权使用该数据库，或没有该名称的数据库（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES 中的用户、密码和数据库',
   // Deliveries of files.

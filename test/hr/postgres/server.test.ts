@@ -135,14 +135,46 @@ test('is one read-only, repeatable-read transaction, without a time limit', asyn
   const database = await hrDatabase('')
   await database.pool.query(`alter database ${database.name} set datestyle = 'German, DMY'`)
   await database.pool.query(`alter database ${database.name} set statement_timeout = 1000`)
+  await database.pool.query(`alter database ${database.name} set lock_timeout = 1000`)
   const source = hrSource(
     database.url,
     `select 1 as userid, current_setting('transaction_isolation') as name, current_setting('transaction_read_only')
-     as remark, current_setting('statement_timeout') as dept_code, date '2024-02-29' as entry_day`,
+     as remark, current_setting('statement_timeout') as dept_code, current_setting('lock_timeout') as level,
+     date '2024-02-29' as entry_day`,
   )
   expect(await rowsOf(await source.scan({}))).toMatchObject([
-    { name: 'repeatable read', remark: 'on', dept_code: '0', entry_day: '2024-02-29' },
+    { name: 'repeatable read', remark: 'on', dept_code: '0', level: '0', entry_day: '2024-02-29' },
   ])
+})
+
+test.each([
+  ['40001', /a standby.* to catch up with its primary \(40001\); set hot_standby_feedback/],
+  ['53300', /no free connection \(53300\); raise max_connections/],
+  ['55P03', /a lock .* \(55P03\)/],
+  ['25P04', /does not answer \(25P04\)/],
+])(
+  'a server that ends a SELECT with %s is not blamed on the mapping, and the error says what to do',
+  async (state, said) => {
+    const database = await hrDatabase(`
+    create function ended() returns text language plpgsql as $$
+      begin raise 'canceled' using errcode = '${state}'; end $$;
+    create view staff as select '1' as id, ended() as nick`)
+    const source = hrSource(database.url, 'select id as userid, nick as name from staff')
+    const refusal = { code: 'HR_UNAVAILABLE', message: expect.stringMatching(said) }
+    await expect(source.lookup([key('1')])).rejects.toMatchObject(refusal)
+    await expect(rowsOf(await source.scan({}))).rejects.toMatchObject(refusal)
+  },
+)
+
+test('a driver that cannot connect is quoted', async () => {
+  const database = await hrDatabase('')
+  const source = hrSource(`${database.url}?sslmode=no-verify`, `select '1' as userid, 'n' as name`)
+  const refusal = {
+    code: 'HR_UNAVAILABLE',
+    message: expect.stringContaining('does not answer (The server does not support SSL connections)'),
+  }
+  await expect(source.inspect()).rejects.toMatchObject(refusal)
+  await expect(source.lookup([key('1')])).rejects.toMatchObject(refusal)
 })
 
 test('says nothing of a value that a function takes for a query or a name', async () => {
