@@ -78,6 +78,29 @@ export function mistakesDocument(
 }
 
 /**
+ * Whether HR has given the user id of one person to another: both have a name and a document number, and neither agrees. What
+ * is sent would put the newcomer into the account of the other, with its orders and what is left of its limits.
+ */
+export function isAnotherPerson(
+  { fields }: Pick<DesiredEmployee, 'fields'>,
+  actual: EmployeeFields,
+): boolean {
+  const differs = (field: 'name' | 'card_no', text: (value: string) => string) => {
+    const [wanted, held] = [fields[field], actual[field]]
+    return wanted && held ? text(wanted) !== text(held) : false
+  }
+  return differs('card_no', value => value.toUpperCase()) && differs('name', spelling)
+}
+
+/** A name without what is written now this way, now that: width, case, spaces and points. */
+function spelling(name: string): string {
+  return name
+    .normalize('NFKC')
+    .toUpperCase()
+    .replace(/[\s·•.・-]/gu, '')
+}
+
+/**
  * Parameters of `employee/update` (section 4.3) that bring the units to their desired state, with the key. A changed number
  * goes as `code` (the current one where it is known and has 1 to 20 characters; `userid` names the employee) and `new_corp_code`.
  */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { toActual } from '../../src/directory/desired.ts'
-import { diffEmployee, unitOf, updateParams } from '../../src/directory/difference.ts'
+import { diffEmployee, isAnotherPerson, unitOf, updateParams } from '../../src/directory/difference.ts'
 import {
   type DesiredEmployee,
   EMPLOYEE_FIELDS,
@@ -22,6 +22,24 @@ function paramsOf(desired: EmployeeFields, actual: EmployeeFields) {
   const employee = desiring(desired)
   return updateParams(employee, actual, diffEmployee({ desired: employee, actual, acknowledged: {} }))
 }
+
+test('another person is one whose name and document number both differ, however a name is written', () => {
+  const held = { name: 'Zhang San', card_no: '11010519491231002X', mobile: '13900000001' }
+  const other = { name: 'Li Si', card_no: 'E1234567' }
+  const isOther = (fields: EmployeeFields, actual: EmployeeFields = held) =>
+    isAnotherPerson(desiring(fields), actual)
+  expect(isOther(other)).toBe(true)
+  for (const same of [
+    { ...other, name: 'ＺＨＡＮＧ·SAN' },
+    { ...other, card_no: '11010519491231002x' },
+    { ...other, card_no: null },
+    { ...other, name: null },
+    { name: 'Li Si', mobile: '13900000002' },
+  ])
+    expect(isOther(same), JSON.stringify(same)).toBe(false)
+  for (const untold of [{ ...held, card_no: null }, { ...held, name: null }, {}])
+    expect(isOther(other, untold), JSON.stringify(untold)).toBe(false)
+})
 
 describe('comparing', () => {
   test('only what differs is a unit, in canonical order', () => {

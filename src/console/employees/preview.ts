@@ -1,6 +1,6 @@
 import type { DueDeletion } from '../../directory/department.ts'
 import { FEATURE_FIELDS, type RowProblem, toDesired } from '../../directory/desired.ts'
-import { diffEmployee, type FieldUnit, unkeptUnits } from '../../directory/difference.ts'
+import { diffEmployee, type FieldUnit, isAnotherPerson, unkeptUnits } from '../../directory/difference.ts'
 import {
   EMPLOYEE_FIELDS,
   type EmployeeField,
@@ -145,7 +145,9 @@ export function previewEmployee(input: {
     hash,
     unkept,
   })
-  const unsent = desired.active ? whyUnsent(memory, hash) : message('said.leavers_unsent')
+  const isOther = actual !== null && isAnotherPerson(desired, actual)
+  const other = isOther ? message('said.another_person_unsent') : null
+  const unsent = desired.active ? (whyUnsent(memory, hash) ?? other) : message('said.leavers_unsent')
   const isIn = (units: FieldUnit[], field: EmployeeField) => units.some(unit => unit.fields.includes(field))
   const judge = (field: EmployeeField): Pick<FieldPreview, 'status' | 'note'> => {
     if (actual === null) return { status: 'unknown', note: null }

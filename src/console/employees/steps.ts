@@ -35,6 +35,7 @@ export const STEP_TEXTS = [
   'asked_in_service',
   'asked_absent',
   'asked_refused',
+  'asked_another_person',
   'asked_again',
   'asked_halted',
   'asked_queued',
@@ -189,6 +190,8 @@ function parked(attempt: Attempt, story: EmployeeStory): Five {
     return [READ, say('failed', 'scope_left_in_service', reason, about), PASSED, FOUND, NOTHING]
   if (category === 'invalid_hr_row')
     return [READ, IN_SCOPE, say('failed', 'checked_rules_broken', reason, about), NOT_REACHED, NOT_REACHED]
+  if (category === 'another_person')
+    return [READ, IN_SCOPE, PASSED, say('failed', 'asked_another_person', reason, about), NOT_REACHED]
   if (category === 'unsettled_hr_row')
     return [READ, IN_SCOPE, say('failed', 'checked_unsettled', reason, about), NOT_REACHED, NOT_REACHED]
   if (category === 'internal_error')

@@ -4,6 +4,7 @@ import {
   diffEmployee,
   type FieldUnit,
   isAmong,
+  isAnotherPerson,
   isTold,
   isWithheld,
   mistakesDocument,
@@ -76,6 +77,7 @@ async function bringInSync(
 ): Promise<JobResult> {
   const { key, claim, hash } = job
   const actual = toActual(await platform.getEmployee(employeeParams(key)))
+  if (isAnotherPerson(desired, actual) && !isReleased(claim)) return anotherPerson(job, desired, actual)
   const differing = diffEmployee({ desired, actual, acknowledged: claim.acknowledged })
   const unkept = unkeptUnits(differing, { desired, actual, ...claim })
   const { send, blocked, parked, givenUp, mistaken } = holdBack(differing, {
@@ -217,6 +219,43 @@ async function unheededAgain(
   const actual = toActual(await platform.getEmployee(employeeParams(key)))
   const differing = diffEmployee({ desired, actual, acknowledged: claim.acknowledged })
   return probed.filter(unit => differing.includes(unit))
+}
+
+/** A person who knows the case has named the employee. */
+function isReleased({ named, cases }: Claim): boolean {
+  return named && cases.some(({ category, state }) => category === 'another_person' && state === 'retrying')
+}
+
+/** The platform has another person under this user id. Nothing is sent. */
+function anotherPerson(
+  { hash, claim }: EmployeeJob,
+  { fields }: DesiredEmployee,
+  { dept_code }: EmployeeFields,
+): JobResult {
+  const what = message('said.another_person')
+  return finished('parked', {
+    error: what,
+    stored: unsent({
+      ...unasked(true),
+      parkedHash: hash,
+      overwritten: claim.overwritten,
+      platformState: 'in_service',
+      isAnswered: true,
+      deptCode: dept_code ?? null,
+    }),
+    failures: [
+      failure({
+        entity: 'employee',
+        category: 'another_person',
+        message: what,
+        remedy: message('said.another_person_remedy'),
+        changedFields: maskedFields(['name', 'card_no'], fields),
+        sourceHash: hash,
+        cases: claim.cases,
+      }),
+    ],
+    resolve: allBut(claim.cases),
+  })
 }
 
 function notApplied({ hash, claim }: EmployeeJob, desired: DesiredEmployee, unit: FieldUnit): Failure {

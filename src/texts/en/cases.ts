@@ -281,6 +281,8 @@ export const cases = {
     'The clocks of this machine and of the platform differ by more than five minutes. Set the clock; work continues by itself.',
   'cases.about.credentials':
     'The platform does not accept the application id and secret. Check both in the settings, and whether they were changed on the platform.',
+  'cases.about.another_person':
+    'The platform has another person under this user id, by name and document number. Nothing is sent until a person retries the case by its number.',
   'cases.about.duplicate_email':
     'Another employee on the platform has this e-mail address. Fix whichever of the two is wrong in HR.',
   'cases.about.duplicate_mobile':

@@ -31,6 +31,11 @@ export const saidTexts = {
     'HR has a document number without card_type that is not an identity number, and the platform has an identity card.',
   'said.mistaken_document_remedy':
     'Correct the number in HR, or map card_type: 2 says that it is a passport.',
+  'said.another_person':
+    'The platform has another person under this user id: both the name and the document number differ. Nothing was sent, so that nobody gets the account of somebody else.',
+  'said.another_person_remedy':
+    "If HR has re-used the number, end the former employment in the platform's back office and let the newcomer join anew. If it is the same person, retry this case by its number.",
+  'said.another_person_unsent': 'the platform has another person under this user id',
   'said.not_applied': 'The platform accepted this value, and shows again what it showed before.',
   'said.not_applied_remedy':
     "Find out in the platform's back office what keeps or puts back the other value (a rule, another system), or correct HR.",

@@ -181,6 +181,7 @@ export const terms = {
   'category.base_department': 'root department',
   'category.clock_skew': 'clock off',
   'category.credentials': 'credentials refused',
+  'category.another_person': 'another person on the platform',
   'category.duplicate_email': 'e-mail address taken',
   'category.duplicate_mobile': 'mobile number taken',
   'category.duplicate_work_number': 'work number taken',

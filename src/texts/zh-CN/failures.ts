@@ -108,6 +108,11 @@ export const failures = {
   'said.delivered_twice': '人事系统重复返回了该员工',
   'said.mistaken_document': '人事系统的证件号码没有“证件类型”，又不是身份证号，而平台上登记的是身份证。',
   'said.mistaken_document_remedy': '请在人事系统中更正号码；若确为护照，请映射“证件类型”并设为 2。',
+  'said.another_person':
+    '平台上该员工 ID 属于另一个人：姓名和证件号码都不同。为避免有人得到他人的账号，未发送任何内容。',
+  'said.another_person_remedy':
+    '如人事系统重复使用了该编号，请在平台后台为原员工办理离职，并让新员工重新加入；如为同一人，请按编号重试此问题。',
+  'said.another_person_unsent': '平台上该员工 ID 属于另一个人',
   'said.not_applied': '平台接受了该值，但查询到的仍是原来的值。',
   'said.not_applied_remedy': '请在平台后台查明是什么保留或改回了原值（规则或其他系统），或更正人事数据。',
   'said.correct_row': '请在人事系统中更正该员工的数据；更正后会自动重试。',

@@ -166,6 +166,7 @@ export const terms = {
   'category.base_department': '根部门不可删除',
   'category.clock_skew': '时钟偏差',
   'category.credentials': '应用凭证被拒',
+  'category.another_person': '平台上是另一个人',
   'category.duplicate_email': '邮箱重复',
   'category.duplicate_mobile': '手机号重复',
   'category.duplicate_work_number': '工号重复',

@@ -203,6 +203,11 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
     [READ, SCOPE, CHECKED, FOUND, 'failed sent_held_back'],
   ],
   [
+    'parked, another person on the platform',
+    story({ attempts: [attempt('parked', { calls: GET })], dead_letters: [deadLetter('another_person')] }),
+    [READ, SCOPE, CHECKED, 'failed asked_another_person', NOT_REACHED],
+  ],
+  [
     'parked, a field withheld from everybody',
     story({ record: { ...RECORD, withheld: ['level'] }, attempts: [attempt('parked', { calls: GET })] }),
     [READ, SCOPE, CHECKED, FOUND, 'failed sent_held_back'],
