@@ -218,18 +218,20 @@ export async function transaction<T>(
   work: (client: PoolClient) => Promise<T>,
   timeoutMs?: number,
 ): Promise<T> {
-  const run = async (client: PoolClient) => {
-    try {
-      await client.query('begin')
-      const result = await work(client)
-      await client.query('commit')
-      return result
-    } catch (error) {
-      await rollback(client, error)
-      throw error
-    }
+  return withConnection(pool, client => inTransaction(client, () => work(client)), timeoutMs)
+}
+
+/** The same on a connection that the caller has. */
+export async function inTransaction<T>(client: ClientBase, work: () => Promise<T>): Promise<T> {
+  try {
+    await client.query('begin')
+    const result = await work()
+    await client.query('commit')
+    return result
+  } catch (error) {
+    await rollback(client, error)
+    throw error
   }
-  return withConnection(pool, run, timeoutMs)
 }
 
 /** Runs `work` in a transaction that is always rolled back. */

@@ -1,5 +1,5 @@
 import { type Lock, lockTransaction } from '../lib/advisory-lock.ts'
-import type { ClientBase, Pool, PoolClient } from '../lib/database.ts'
+import { type ClientBase, inTransaction, type Pool, type PoolClient } from '../lib/database.ts'
 import { type Entry, IS_OPEN, Journal, type TOP_UP_STATES } from './journal.ts'
 
 /** One row of `dirsync.topup`, an application for enterprise points; the amount is a decimal text. */
@@ -46,17 +46,11 @@ export async function beginTopUp(
   actor: string,
   agreedAt: Date | null,
 ): Promise<boolean> {
-  await db.query('begin')
-  try {
+  return inTransaction(db, async () => {
     // Another process that begins one for the same account waits here until it can see this one.
     await lockTransaction(db, { key: `topup-account:${topUp.account_openid}` })
-    const isWritten = (await otherTopUp(db, topUp, agreedAt)) === null && (await writeTopUp(db, topUp, actor))
-    await db.query('commit')
-    return isWritten
-  } catch (error) {
-    await db.query('rollback').catch(() => undefined) // a connection that is gone has ended it already
-    throw error
-  }
+    return (await otherTopUp(db, topUp, agreedAt)) === null && (await writeTopUp(db, topUp, actor))
+  })
 }
 
 /** The oldest application of the account that is open, or accepted since a person agreed to this one, and not named by its sender. */
