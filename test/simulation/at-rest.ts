@@ -200,8 +200,15 @@ async function unbound<Person extends Row>(
     `select ${nameIn('b', 'userid')} || ' ' || seller_appid as name, open_userid as openid from dirsync.openid_binding b`,
   )
   const bound = new Map(rows.map(({ name, openid }) => [name, openid]))
+  // Who came back with a row that a person rejected is not in service, as far as dirsync may know.
+  const gone = await db.query<{ name: string }>(
+    `select ${nameIn('e', 'userid')} as name from dirsync.employee e where rejected and not active`,
+  )
+  const unwanted = new Set(gone.rows.map(({ name }) => name))
   const due = [...hr].flatMap(([name, { active }]) =>
-    active && platform.has(name) ? openids.merchants.map(merchant => `${name} ${merchant}`) : [],
+    active && platform.has(name) && !unwanted.has(name)
+      ? openids.merchants.map(merchant => `${name} ${merchant}`)
+      : [],
   )
   return [...new Set([...due, ...bound.keys()])]
     .filter(name => !bound.has(name) || bound.get(name) !== openids.platform.get(name))
