@@ -201,7 +201,7 @@ export const employees = {
   'step.checked_gave_up': 'The job kept ending its worker and was given up.',
   'step.asked_in_service': 'The platform has the employee in service.',
   'step.asked_absent': 'The platform has no such employee in service.',
-  'step.asked_another_person': 'The platform has somebody else: {message}',
+  'step.asked_another_person': '{message}',
   'step.asked_refused': 'The platform refused the query: {message}',
   'step.asked_again': 'There was no answer. It is retried by itself: {message}',
   'step.asked_halted': 'Calls are halted: {message}',

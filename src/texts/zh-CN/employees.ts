@@ -193,7 +193,7 @@ export const employees = {
   'step.checked_gave_up': '处理时工作进程多次异常退出，已不再尝试。',
   'step.asked_in_service': '平台上该员工在职。',
   'step.asked_absent': '平台上没有该在职员工。',
-  'step.asked_another_person': '平台上是另一个人：{message}',
+  'step.asked_another_person': '{message}',
   'step.asked_refused': '平台拒绝了查询：{message}',
   'step.asked_again': '平台没有应答，将自动重试：{message}',
   'step.asked_halted': '调用已停止：{message}',
