@@ -132,9 +132,11 @@ interface Token {
 }
 
 const WORD = /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y
+/** A number with an exponent: the server ends it there, so that a word may follow without a blank. */
+const NUMBER = /(?:\d+(?:\.\d*)?|\.\d+)e[+-]?\d+/iy
 const DOLLAR_QUOTE = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y
 
-/** The comment, quote, word or character that begins at `at`. */
+/** The comment, quote, word, number or character that begins at `at`. */
 function tokenAt(text: string, at: number, dialect: Dialect): Token {
   const comment = matchAt(dialect.lineComment, text, at)
   if (comment) return { kind: 'comment', end: at + comment.length }
@@ -151,7 +153,7 @@ function endOfPlain(text: string, at: number, { quotes, hasDollarQuotes }: Diale
     if (text.startsWith(opening, at)) return endOfQuoted(text, at + opening.length, opening, hasEscapes)
   const dollars = hasDollarQuotes && matchAt(DOLLAR_QUOTE, text, at)
   if (dollars) return after(text.indexOf(dollars, at + dollars.length), dollars.length)
-  return at + (matchAt(WORD, text, at)?.length ?? 1)
+  return at + (matchAt(WORD, text, at) ?? matchAt(NUMBER, text, at) ?? ' ').length
 }
 
 function matchAt(sticky: RegExp, text: string, at: number): string | undefined {

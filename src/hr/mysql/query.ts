@@ -29,7 +29,7 @@ export const MYSQL: Dialect = {
   nestsComments: false,
   // And optimizer hints, which override the limits and settings of the session.
   executedComment: /\/\*(?:M?!|\+)/y,
-  acts: /\b(?:(?:sleep|benchmark|get_lock|release_(?:all_)?locks?|load_file|(?:master|source)_(?:pos|gtid)_wait|wait_\w+) \(|lock in share mode\b|for (?:share|update)\b)/,
+  acts: /\b(?:(?:sleep|benchmark|get_lock|release_(?:all_)?locks?|load_file|(?:master|source)_(?:pos|gtid)_wait|wait_\w+|(?:wsrep|service|version_tokens)_\w+) \(|lock in share mode\b|for (?:share|update)\b)/,
 }
 
 /**

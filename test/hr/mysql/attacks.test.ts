@@ -53,6 +53,13 @@ test.each([
   [`master_pos_wait('x', 1, 60)`, 'master_pos_wait'],
   ['(select nick from staff limit 1 lock in share mode)', 'lock in share mode'],
   ['(select nick from staff limit 1 FOR /* all */ SHARE)', 'for share'],
+  // The server ends a number after its exponent, whatever follows.
+  ['(select nick from staff where id > 0e0lock in share mode)', 'lock in share mode'],
+  ['(select nick from staff where id > 5.e-1for update)', 'for update'],
+  ['(select nick from staff where id > .5E1for share)', 'for share'],
+  [`wsrep_sync_wait_upto_gtid('0-1-1', 60)`, 'wsrep_sync_wait_upto_gtid'],
+  [`service_get_write_locks('payroll', 'all', 60)`, 'service_get_write_locks'],
+  [`version_tokens_lock_exclusive('all', 60)`, 'version_tokens_lock_exclusive'],
 ])('a mapping may not do more than read: %s', { tags: 'mariadb' }, async (call, name) => {
   await using database = await createMariadbDatabase()
   await database.admin.query(
