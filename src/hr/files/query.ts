@@ -152,7 +152,7 @@ interface Parse {
 
 /** Settings are locked, but not against these functions; those that run a text as SQL could call them. */
 const ACTS =
-  /^(?:(?:en|dis)able_\w+|truncate_duckdb_logs|write_log|sleep_ms|(?:force_)?checkpoint|query|json_execute_serialized_sql)$/
+  /^(?:(?:en|dis)able_\w+|truncate_duckdb_logs|write_log|sleep_ms|pg_sleep|(?:force_)?checkpoint|query|json_execute_serialized_sql)$/
 
 /** Number of cached statements. */
 const KEPT = 64

@@ -179,20 +179,23 @@ export function headingIn(rows: readonly Row[], wanted: number | undefined, isAl
   return isAll || rows.length > MOST_TITLES ? 0 : null
 }
 
+/** A table with more does not fit into the memory that a delivery is read with. */
+const MOST_NAMES = 4000
+
 /** Column names as a mapping writes them: on one line, trimmed, all different. @throws FileProblem */
 export function namedColumns(cells: readonly (string | null)[]): string[] {
+  const { length: count } = cells
+  if (count > MOST_NAMES)
+    throw new FileProblem(file => message('said.file_too_wide', { file, count, limit: MOST_NAMES }))
   const names = Array.from(cells, (cell, i) => cell?.trim().replace(/\s*[\n\r]\s*/g, ' ') || `column${i + 1}`)
-  const first = (name: string) => names.findIndex(other => other.toLowerCase() === name.toLowerCase())
-  const twice = names.findIndex((name, i) => first(name) !== i)
-  // Does not quote the names: where the row is an employee's, they are values.
-  if (twice !== -1)
-    throw new FileProblem(file =>
-      message('said.file_columns_twice', {
-        file,
-        column: first(names[twice] as string) + 1,
-        other: twice + 1,
-      }),
-    )
+  const numbers = new Map<string, number>()
+  for (const [i, name] of names.entries()) {
+    const [column, other] = [numbers.get(name.toLowerCase()), i + 1]
+    // Does not quote the names: where the row is an employee's, they are values.
+    if (column !== undefined)
+      throw new FileProblem(file => message('said.file_columns_twice', { file, column, other }))
+    numbers.set(name.toLowerCase(), other)
+  }
   return names
 }
 

@@ -16,6 +16,10 @@ const MOST_SHARED_BYTES = 192 * 1024 * 1024
 const MOST_CHARACTERS = 65_536
 /** Cells of a row, as Excel has them. */
 const MOST_COLUMNS = 16_384
+/** Formats of cells. Excel permits 65,490. */
+const MOST_STYLES = 65_536
+/** Sheets, each of which becomes a table. Excel has no limit but memory. */
+const MOST_SHEETS = 4096
 
 export interface Sheet {
   name: string
@@ -61,6 +65,7 @@ async function sheetsOf(zip: ZipFile): Promise<Sheet[]> {
       if (name !== 'Relationship') return
       const target = Target.startsWith('/') ? Target.slice(1) : `xl/${Target}`
       if (Id !== undefined) targets.set(Id, target)
+      if (targets.size > 2 * MOST_SHEETS) throw tooBig()
       if (Type.endsWith('/sharedStrings')) sharedStrings = target
     },
   })
@@ -73,6 +78,7 @@ async function sheetsOf(zip: ZipFile): Promise<Sheet[]> {
       const id = Object.entries(attributes).find(([name]) => /(?:^|:)id$/.test(name))?.[1] ?? ''
       const part = targets.get(id)
       if (part !== undefined && parts.has(part)) listed.push({ name: attributes.name ?? '', part })
+      if (listed.length > MOST_SHEETS) throw tooBig()
     },
   })
   if (listed.length === 0) throw new FileProblem(file => message('said.file_no_sheets', { file }))
@@ -236,6 +242,7 @@ async function cellStyles(stream: Readable | null): Promise<Style[]> {
         const isDate = DATE_FORMATS.some(([from, to]) => id >= from && id <= to)
         styles.push(own.get(numFmtId) ?? { ...PLAIN, isDate })
       }
+      if (styles.length > MOST_STYLES || own.size > MOST_STYLES) throw tooBig()
     },
     close(name) {
       if (name === 'cellXfs') isOfCells = false

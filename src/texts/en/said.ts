@@ -264,8 +264,9 @@ export const saidTexts = {
     'the file {file} has a formula without a value in cell {cell} of sheet {sheet}: save it with Excel',
   'said.file_no_text_of_cell': 'the file {file} lacks the text of cell {cell} of sheet {sheet}',
   'said.file_no_sheet': 'the file {file} has nothing in its first sheet, {sheet}',
+  'said.file_too_wide': 'the file {file} names {count} columns, and {limit} is the most that can be read',
   'said.file_too_big':
-    'the file {file} has more than 192 MB of shared texts, more than 65,536 characters in a cell, or more than 16,384 cells in a row; export it as CSV',
+    'the file {file} has more than 192 MB of shared texts, more than 65,536 characters in a cell, more than 16,384 cells in a row, more than 65,536 cell formats, or more than 4,096 sheets; export it as CSV',
   'said.paused_by': 'All calls are paused ({name}: {words})',
   'said.resume_remedy': 'Let them go on with `dirsync resume`.',
   // What stops a run before it writes, and what became of it.

@@ -319,8 +319,9 @@ export const failures = {
   'said.file_uncomputed': '文件 {file} 的工作表 {sheet} 单元格 {cell} 的公式没有计算结果：请用 Excel 保存',
   'said.file_no_text_of_cell': '文件 {file} 缺少工作表 {sheet} 单元格 {cell} 的文本',
   'said.file_no_sheet': '文件 {file} 的第一个工作表 {sheet} 是空的',
+  'said.file_too_wide': '文件 {file} 有 {count} 个列名，最多可读取 {limit} 列',
   'said.file_too_big':
-    '文件 {file} 的共享文本超过 192 MB、有单元格超过 65,536 个字符，或有行超过 16,384 个单元格；请导出为 CSV',
+    '文件 {file} 的共享文本超过 192 MB、有单元格超过 65,536 个字符，有行超过 16,384 个单元格、单元格格式超过 65,536 种，或工作表超过 4,096 个；请导出为 CSV',
   'said.paused_by': '全部调用已暂停（{name}：{words}）',
   'said.resume_remedy': '用 `dirsync resume` 恢复。',
   // What stops a run before it writes, and what became of it.

@@ -1,6 +1,8 @@
 import { access, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { duckDb } from '../../../src/hr/files/duckdb.ts'
+import { parse } from '../../../src/hr/files/query.ts'
 import { temporaryFolder } from '../../helpers/temporary-folder.ts'
 import { linesOf } from '../contract/source-under-test.ts'
 import { delivered } from './delivered.ts'
@@ -33,6 +35,7 @@ test.each([
   ['what changes how the next one is read', `select 'a' as userid, 'n' as name from "enable_peg_parser" ()`],
   ['a record', `select write_log('x') as userid, 'n' as name`],
   ['a sleep', `select id as userid, sleep_ms(60000) as name from staff`],
+  ['a sleep by the name of PostgreSQL', `select id as userid, pg_sleep(60)::varchar as name from staff`],
   [
     'a statement in JSON',
     `from json_execute_serialized_sql(json_serialize_sql('select 1 as userid, 2 as name'))`,
@@ -79,6 +82,22 @@ test.each([
   await expect(readTwice()).rejects.toMatchObject({ message: expect.not.stringContaining('top') })
   await expect(access(file)).rejects.toMatchObject({ code: 'ENOENT' })
   expect(await linesOf(await source.scan({}))).toEqual(['\t1\tAnn', '\t2\tBen'])
+})
+
+test('no macro of DuckDB hides a call that is refused', async () => {
+  const instance = await (await duckDb()).DuckDBInstance.create(':memory:')
+  const connection = await instance.connect()
+  const reader = await connection.runAndReadAll(
+    `select distinct function_name, macro_definition from duckdb_functions() where macro_definition is not null`,
+  )
+  const macros = reader.getRows() as [name: string, definition: string][]
+  expect(macros.length).toBeGreaterThan(50)
+  for (const [name, definition] of macros) {
+    const { acting } = await parse(`select ${definition}`)
+    if (acting) expect((await parse(`select ${name}(1)`)).acting, definition).toBe(name)
+  }
+  connection.closeSync()
+  instance.closeSync()
 })
 
 test('a SELECT pasted with the blanks of a text processor is read', async () => {

@@ -134,6 +134,11 @@ describe('a CSV file', () => {
       'cannot be read: line 2 has a quote that is not closed',
     ],
     ['a column twice', 'id,name,ID\n1,A,2\n', 'has the same name for columns 1 and 3'],
+    [
+      'names without end',
+      `${','.repeat(200_000)}\n`,
+      'names 200001 columns, and 4000 is the most that can be read',
+    ],
     ['nothing in it', '', 'is empty'],
   ])('with %s is no delivery', async (_, content, message) => {
     const hr = await delivered()

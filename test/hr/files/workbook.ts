@@ -18,7 +18,8 @@ export function workbook(
     texts = [],
     date1904 = false,
     isPacked = false,
-  }: { texts?: string[]; date1904?: boolean; isPacked?: boolean } = {},
+    moreStyles = '',
+  }: { texts?: string[]; date1904?: boolean; isPacked?: boolean; moreStyles?: string } = {},
 ): Buffer {
   const list = sheets.map(({ name }, i) => `<sheet name="${name}" sheetId="${i + 1}" r:id="rId${i + 1}"/>`)
   const relations = sheets.map(
@@ -40,7 +41,7 @@ export function workbook(
       `<styleSheet xmlns="${MAIN}"><numFmts><numFmt numFmtId="164" formatCode="yyyy&quot;年&quot;m&quot;月&quot;d&quot;日&quot;"/>
        <numFmt numFmtId="165" formatCode="[Red]0.00&quot; days&quot;"/><numFmt numFmtId="166" formatCode="00000"/>
        <numFmt numFmtId="167" formatCode="00000;[Red]-00000;&quot;none&quot;"/><numFmt numFmtId="168" formatCode="000.00"/></numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs>
-       <cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="165"/><xf numFmtId="166"/><xf numFmtId="167"/><xf numFmtId="168"/></cellXfs></styleSheet>`,
+       <cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="165"/><xf numFmtId="166"/><xf numFmtId="167"/><xf numFmtId="168"/>${moreStyles}</cellXfs></styleSheet>`,
     ],
     ...sheets.map(({ rows }, i): [string, string] => [
       `xl/worksheets/sheet${i + 1}.xml`,

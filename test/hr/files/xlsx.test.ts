@@ -268,6 +268,16 @@ test('a row with more cells than a row can have is refused', async () => {
   expect((await errorOf(hr.rows(SQL))).message).toMatch(/16,384 cells in a row/)
 })
 
+test('more formats, or sheets, than a workbook has are refused', async () => {
+  const hr = await delivered()
+  const moreStyles = '<xf numFmtId="0"/>'.repeat(100_000)
+  await hr.deliver('staff.xlsx', workbook([staff(text('x'))], { isPacked: true, moreStyles }))
+  expect((await errorOf(hr.rows(SQL))).message).toMatch(/more than 65,536 cell formats/)
+  const sheets = Array.from({ length: 5000 }, (_, i) => ({ ...staff(text('x')), name: `Sheet${i}` }))
+  await hr.deliver('staff.xlsx', workbook(sheets))
+  expect((await errorOf(hr.rows(SQL))).message).toMatch(/more than 4,096 sheets/)
+})
+
 test('a cell with more text than a cell can have is refused', async () => {
   const hr = await delivered()
   await hr.deliver('staff.xlsx', workbook([staff(text('x'.repeat(70_000)))]))
