@@ -24,7 +24,13 @@ export interface AtRest<Person extends Row> {
   /** Employees whom someone has changed on the platform, past dirsync. */
   touched: ReadonlySet<string>
   /** By name; without them none is looked at. */
-  departments?: { tree: Tree; hr: ReadonlyMap<string, Department>; platform: ReadonlySet<string> }
+  departments?: {
+    tree: Tree
+    hr: ReadonlyMap<string, Department>
+    platform: ReadonlySet<string>
+    /** Of these, those that the platform had deleted before. */
+    recreated?: ReadonlySet<string>
+  }
   /** Without them none is looked at. */
   openids?: {
     merchants: readonly string[]
@@ -171,8 +177,8 @@ async function undeleted<Person extends Row>(
   if (!departments) return []
   const hasOthersBelow = (name: string) =>
     childrenOf(departments.tree, name).some(child => departments.platform.has(child))
-  const { rows } = await db.query<{ name: string }>(
-    `select ${nameIn('d', 'dept_code')} as name from dirsync.department d
+  const { rows } = await db.query<{ name: string; deleted: boolean }>(
+    `select ${nameIn('d', 'dept_code')} as name, deleted_at is not null as deleted from dirsync.department d
      where parent_code is not null and rejected_run is null
        and not exists (select from dirsync.dead_letter c
                        where c.enterprise_code = d.enterprise_code and c.entity_key = d.dept_code
@@ -183,11 +189,15 @@ async function undeleted<Person extends Row>(
       active ? [qualified(enterpriseOf(name), dept_code)] : [],
     ),
   )
-  return rows
-    .map(({ name }) => name)
-    .filter(name => departments.platform.has(name) && departments.hr.get(name)?.active !== true)
-    .filter(name => !peopled.has(name) && !hasOthersBelow(name))
-    .map(name => `${name} has not been deleted`)
+  return (
+    rows
+      // HR opened it, and closed it again, before anyone looked: the platform cannot be asked.
+      .filter(({ name, deleted }) => !(deleted && departments.recreated?.has(name)))
+      .map(({ name }) => name)
+      .filter(name => departments.platform.has(name) && departments.hr.get(name)?.active !== true)
+      .filter(name => !peopled.has(name) && !hasOthersBelow(name))
+      .map(name => `${name} has not been deleted`)
+  )
 }
 
 /** Employees of both whose open id for a merchant is another one than the platform's, and open ids that the platform lacks. */

@@ -86,7 +86,7 @@ export async function happen(
         world.writeDepartment(each, next.change === 'vanish' && !isTop ? null : department)
         known.rejected.delete(each)
       }
-      if (next.change === 'open') world.platform.departments.add(name)
+      if (next.change === 'open') world.platform.openDepartment(name)
       if (next.empties) await world.requestRun('changes')
       if (next.run) await world.requestRun('departments')
       return

@@ -176,7 +176,12 @@ export async function expectAtRest(world: World, known: Known): Promise<void> {
     platform: platform.employees,
     fields: FIELDS,
     touched,
-    departments: { tree: TREE, hr: hr.departments, platform: platform.departments },
+    departments: {
+      tree: TREE,
+      hr: hr.departments,
+      platform: platform.departments,
+      recreated: platform.recreated,
+    },
     openids: { merchants: stage.merchants ?? [], platform: platform.openids },
   })
   known.breaches.push(...found)

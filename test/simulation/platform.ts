@@ -42,6 +42,8 @@ export class SimulatedPlatform implements StandsStill {
   /** By name: `enterprise/userid`, or a user id alone. */
   readonly employees = new Map<string, Held>()
   readonly departments = new Set<string>()
+  /** Those that were deleted, and that somebody has created again. */
+  readonly recreated = new Set<string>()
   /** By the name of the employee and the merchant. */
   readonly openids = new Map<string, string>()
   still: Promise<void> | null = null
@@ -68,9 +70,17 @@ export class SimulatedPlatform implements StandsStill {
     this.faults.length = 0
     this.#inFlight.clear()
     this.departments.clear()
+    this.recreated.clear()
     this.openids.clear()
     for (const employee of this.employees.keys())
       for (const name of codesOf(enterpriseOf(employee))) this.departments.add(name)
+  }
+
+  /** Somebody creates a department, if there is none. */
+  openDepartment(name: string): void {
+    if (this.departments.has(name)) return
+    this.departments.add(name)
+    this.recreated.add(name)
   }
 
   /** The calls of a process that has died are on their way no longer: some have arrived. */
@@ -171,6 +181,7 @@ export class SimulatedPlatform implements StandsStill {
               if (TREE[dept_code] === null) throw refused('department/delete', 1002212002)
               this.onDelete(process, name)
               this.departments.delete(name)
+              this.recreated.delete(name)
               return dept_code
             },
             options,
