@@ -7,6 +7,7 @@ import { inLanguage } from '../../texts/failures.ts'
 import type { Said } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { mayAs } from '../auth/viewer.ts'
 import { rangeFields } from '../range.ts'
 import { sourceChoice } from '../runs/list-view.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
@@ -318,7 +319,9 @@ function outcomeOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): Bl
               differences > summary.stored
                 ? t('mapping.stored', { count: summary.stored })
                 : t('employees.masked'),
-            blocks: employeesOf(ask, dryRun, what),
+            blocks: mayAs(ask.viewer.role, 'operator')
+              ? employeesOf(ask, dryRun, what)
+              : [{ text: { soft: t('mapping.who_operator_only') } }],
           },
         ]
       : []),

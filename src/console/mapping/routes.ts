@@ -3,6 +3,7 @@ import { MappingError } from '../../hr/source.ts'
 import { requestDryRun } from '../../sync/plan/dry-run.ts'
 import { saidBy } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
+import { mayAs } from '../auth/viewer.ts'
 import { resolveKey } from '../employees/key.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
@@ -24,6 +25,7 @@ import {
   sourceOf,
   TriedResult,
   tryEmployee,
+  withoutKeys,
 } from './query.ts'
 import { MappingResult } from './read.ts'
 import { mappingBody } from './view.ts'
@@ -121,11 +123,15 @@ function mapping(services: Services): Endpoint[] {
     read({
       path: '/mapping/dry-runs/:id',
       role: 'viewer',
-      summary: 'One dry run: progress, figures, and the employees for whom the SELECT makes a difference',
+      summary:
+        'One dry run: progress, figures and, for operators, the employees for whom the SELECT makes a difference',
       params: DryRunParams,
       query: DryRunQuery,
       result: DryRunResult,
-      run: (_ask, { params, input }) => readDryRunResult(services, params.id, input),
+      run: async (ask, { params, input }) => {
+        const result = await readDryRunResult(services, params.id, input)
+        return mayAs(ask.viewer.role, 'operator') ? result : withoutKeys(result)
+      },
       shown: (ask, result, { input }) => dryRunShown(ask, result, input.what),
     }),
     action({

@@ -41,6 +41,8 @@ export const mapping = {
   'mapping.asked_for': 'Requested',
   'mapping.by': 'By',
   'mapping.operator_only': 'An operator can test another SELECT here.',
+  'mapping.who_operator_only':
+    'Operators see the employees and departments: the SELECT decides what stands there.',
   'mapping.paste_hint':
     'It runs read-only in HR’s database and is compared with today’s mapping. Nothing is sent, and the mapping stays as it is.',
   'mapping.find_out': 'See what it would change',

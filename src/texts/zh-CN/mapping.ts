@@ -42,6 +42,7 @@ export const mapping = {
   'mapping.asked_for': '发起时间',
   'mapping.by': '发起人',
   'mapping.operator_only': '运维员可在此查看其他 SELECT 会带来哪些变更。',
+  'mapping.who_operator_only': '具体的员工和部门仅运维员可见，因为其内容由 SELECT 决定。',
   'mapping.paste_hint': '在人事数据库中以只读方式执行，并与当前映射对比。不会发送任何数据，也不会改动映射。',
   'mapping.find_out': '开始试算',
   'mapping.cancel': '取消试算',

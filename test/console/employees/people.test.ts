@@ -215,6 +215,46 @@ test('the departments begin with an enterprise that has some', async () => {
   })
 })
 
+test('whom a pasted SELECT concerns is shown to those who may paste one', async () => {
+  const { rows } = await console.pool.query<{ id: string }>(
+    `insert into dirsync.dry_run (mapping, state, finished_at, summary)
+     values ('select card_no as userid, name, salary as dept_code, active from person', 'done', now(), $1)
+     returning id`,
+    [
+      {
+        ...{
+          rows: 1,
+          rowsToday: 1,
+          inScope: 1,
+          verdict: 'running',
+          verdictMessage: null,
+          planned: {},
+          stored: 1,
+        },
+        ...{ compared: { appears: 1 }, columns: [], broken: [], brokenToday: [], empty: {} },
+        ...{ addedColumns: [], removedColumns: [], departments: [{ department: 'salary-9', n: 1 }] },
+      },
+    ],
+  )
+  const id = rows[0]?.id
+  await console.pool.query(
+    `insert into dirsync.dry_run_entity (dry_run_id, enterprise_code, entity_key, reason, department)
+     values ($1, '', 'card-7', 'appears', 'salary-9')`,
+    [id],
+  )
+  const shown = async (role: 'viewer' | 'reviewer' | 'operator') => {
+    const answers = ['', '/api/v1'].map(path => console.ask(role, 'GET', `${path}/mapping/dry-runs/${id}`))
+    return (await Promise.all(answers)).map(({ body }) => [/card-7/.test(body), /salary-9/.test(body)])
+  }
+  const none = [false, false]
+  expect(await shown('viewer')).toEqual([none, none])
+  expect(await shown('reviewer')).toEqual([none, none])
+  const both = [true, true]
+  expect(await shown('operator')).toEqual([both, both])
+  const { body } = await console.ask('viewer', 'GET', `/mapping/dry-runs/${id}`)
+  expect(body).toContain('Operators see the employees and departments')
+})
+
 test('a dry run that is not over can be cancelled, on its page and in the API, once', async () => {
   const SELECT = 'select userid, name, active from person'
   for (const [path, done] of [
