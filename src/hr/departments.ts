@@ -25,6 +25,12 @@ export interface DepartmentCount {
   employees: number
 }
 
+/** All departments, and the number of active employees in each that has any. */
+export interface DepartmentsInHr {
+  departments: HrDepartmentRow[]
+  employees: DepartmentCount[]
+}
+
 /** Reads and checks all departments. */
 export async function readDepartments(
   reader: HrReader,

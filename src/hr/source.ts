@@ -1,14 +1,9 @@
 import type { Logger } from 'pino'
 import type { EmployeeField, EmployeeKey } from '../directory/employee.ts'
 import { trimText } from '../lib/text.ts'
+import { unlessAborted } from '../lib/waiting.ts'
 import { message } from '../texts/message.ts'
-import {
-  countEmployees,
-  type DepartmentCount,
-  type HrDepartmentRow,
-  namesOfDepartments,
-  readDepartments,
-} from './departments.ts'
+import { countEmployees, type DepartmentsInHr, namesOfDepartments, readDepartments } from './departments.ts'
 import { MappingError } from './errors.ts'
 import { type LookupOptions, lookupEmployees, sampleLookup } from './lookup.ts'
 import {
@@ -91,7 +86,9 @@ export class HrSource {
   readonly #defaultEnterprise: string
   readonly #logger: Logger
   readonly #server: HrServer
-  readonly #scans = new Set<HrScan>()
+  /** What reads HR on a connection of its own. */
+  readonly #readings = new Set<{ close(): Promise<void> }>()
+  readonly #ended = new AbortController()
   readonly #known = new KnownMappings()
   #mappings: Promise<Mappings> | undefined
   #closing: Promise<void> | undefined
@@ -136,15 +133,6 @@ export class HrSource {
     }
   }
 
-  /** The same for a run that does not scan: neither a partial delivery nor the one before it will do. */
-  async inspectForRun(): Promise<MappingInspection> {
-    if (this.#server.delivery !== undefined) {
-      const session = await this.#server.open({ name: 'dirsync', timeoutMs: null, isForRun: true })
-      await this.#inspectMappings(session).finally(() => session.close())
-    }
-    return this.inspect()
-  }
-
   /**
    * Streams all employees in one snapshot.
    * @param options.since only rows with `updated_at` at or after this time; ignored when it is not mapped
@@ -155,15 +143,15 @@ export class HrSource {
     try {
       const { employees } = await this.#inspectMappings(session)
       options.signal?.throwIfAborted()
-      if (this.#closing) throw new Error('the HR source is closed')
+      this.#ended.signal.throwIfAborted()
       const scan = await openScan(session, employees, {
         ...options,
         defaultEnterprise: this.#defaultEnterprise,
         rowLimit: this.#server.settings.rowLimit,
         endsSession: true,
       })
-      this.#scans.add(scan)
-      scan.stream.once('close', () => this.#scans.delete(scan))
+      this.#readings.add(scan)
+      scan.stream.once('close', () => this.#readings.delete(scan))
       return scan
     } catch (error) {
       await session.close()
@@ -235,13 +223,41 @@ export class HrSource {
     return this.#server.delivery(departments ? [employees, departments] : [employees])
   }
 
-  /** All departments, checked: codes present and unique, no cycles. */
-  async departments(): Promise<HrDepartmentRow[]> {
-    // Inspected anew every time: a broken mapping of departments is no reason to drop the employees' one.
-    const departments = usable((await this.#inspectMappings(this.#server.reader)).departments)
+  /**
+   * All departments, checked (codes present and unique, no cycles), and how many active employees are in them, in one snapshot.
+   * @param options.isForRun neither a partial delivery nor the one before it will do
+   * @param options.timeoutMs longest time for each of its statements; default: none, as it may count all of HR
+   */
+  async departments({
+    signal,
+    timeoutMs = null,
+    isForRun = false,
+  }: {
+    signal?: AbortSignal
+    timeoutMs?: number | null
+    isForRun?: boolean
+  } = {}): Promise<DepartmentsInHr> {
+    const ended = AbortSignal.any([this.#ended.signal, ...(signal ? [signal] : [])])
+    ended.throwIfAborted()
+    const session = await this.#server.open({ name: 'dirsync', timeoutMs, isForRun })
+    this.#readings.add(session)
+    try {
+      return await unlessAborted(this.#departmentsIn(session), ended)
+    } finally {
+      await session.close()
+      this.#readings.delete(session)
+    }
+  }
+
+  async #departmentsIn(session: HrReader): Promise<DepartmentsInHr> {
+    const { employees, departments: mapping } = await this.#inspectMappings(session)
+    const departments = usable(mapping)
     if (!departments)
       throw new MappingError('MAPPING_MISSING', 'HR_DEPARTMENTS_SQL', message('said.mapping_no_departments'))
-    return readDepartments(this.#server.reader, departments, this.#defaultEnterprise)
+    return {
+      departments: await readDepartments(session, departments, this.#defaultEnterprise),
+      employees: await countEmployees(session, employees, this.#defaultEnterprise),
+    }
   }
 
   /**
@@ -256,17 +272,6 @@ export class HrSource {
     if (!departments?.columns.has('name') || wanted.length === 0) return new Map()
     const place = { server: this.#server, mapping: departments, defaultEnterprise: this.#defaultEnterprise }
     return namesOfDepartments(place, wanted, timeoutMs)
-  }
-
-  /** The number of active employees in each department that has any. */
-  async employeesByDepartment(): Promise<DepartmentCount[]> {
-    const employees = await inspectEmployees(
-      this.#server.reader,
-      await this.#read(this.#options.employeesSql),
-    )
-    if (!employees.columns.has('dept_code'))
-      throw new MappingError('MAPPING_COLUMNS', employees.file, message('said.mapping_uncounted'))
-    return countEmployees(this.#server.reader, employees, this.#defaultEnterprise)
   }
 
   /** The employees' mapping with the types of its columns, as of the last successful check. */
@@ -318,9 +323,11 @@ export class HrSource {
     return this.#server.facts()
   }
 
-  /** Closes the connections and ends scans in progress. Idempotent. */
+  /** Closes the connections and ends whatever reads all of HR. Idempotent. */
   close(): Promise<void> {
-    this.#closing ??= Promise.all([...this.#scans].map(scan => scan.close())).then(() => this.#server.close())
+    this.#ended.abort(new Error('the HR source is closed'))
+    const readings = [...this.#readings].map(reading => reading.close())
+    this.#closing ??= Promise.all(readings).then(() => this.#server.close())
     return this.#closing
   }
 

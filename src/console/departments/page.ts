@@ -1,13 +1,10 @@
 import type { DueDeletion } from '../../directory/department.ts'
+import type { DepartmentsInHr } from '../../hr/departments.ts'
+import { LOOKUP_MS } from '../../hr/server.ts'
 import { isOfHr } from '../../hr/source.ts'
 import type { HrSources, NamedSource } from '../../hr/sources.ts'
 import { type Pool, rolledBack } from '../../lib/database.ts'
-import {
-  type DeliveredDepartments,
-  deliveredDepartments,
-  departmentFacts,
-  departmentsVerdict,
-} from '../../sync/plan/departments.ts'
+import { departmentFacts, departmentsVerdict } from '../../sync/plan/departments.ts'
 import type { RunLimits } from '../../sync/runs/safety.ts'
 import { message, type Said, saidBy } from '../../texts/message.ts'
 
@@ -33,12 +30,11 @@ export async function previewDeletions(
 ): Promise<DeletionPreview> {
   const preview: DeletionPreview = { total: 0, deletions: [], isHeld: false, unread: [] }
   const sources = hr.all.filter(({ hr: { hasDepartments } }) => hasDepartments)
-  const read = new Map<NamedSource, DeliveredDepartments>()
+  const read = new Map<NamedSource, DepartmentsInHr>()
   for (const source of sources)
     try {
       // As a run does, which takes no half delivery of files.
-      await source.hr.inspectForRun()
-      read.set(source, await deliveredDepartments(source))
+      read.set(source, await source.hr.departments({ isForRun: true, timeoutMs: LOOKUP_MS }))
     } catch (error) {
       preview.unread.push(message('said.source_unread_because', { name: source.name, reason: saidBy(error) }))
       if (!isOfHr(error) || preview.unread.length === sources.length) throw error

@@ -15,7 +15,7 @@ import type { NamedSource } from '../../hr/sources.ts'
 import type { ScanSpool } from '../../hr/spool.ts'
 import { type Pool, rolledBack } from '../../lib/database.ts'
 import { countUnbound } from '../../sync/outbox/outbox.ts'
-import { deliveredDepartments, departmentFacts, departmentsVerdict } from '../../sync/plan/departments.ts'
+import { departmentFacts, departmentsVerdict } from '../../sync/plan/departments.ts'
 import { type EmployeePlan, planEmployees } from '../../sync/plan/plan-employees.ts'
 import { countRejected, skippedEmployees } from '../../sync/plan/plan-tables.ts'
 import type { RunLimits } from '../../sync/runs/safety.ts'
@@ -76,7 +76,7 @@ export function previewRun(options: {
     const openids = await countUnbound(db, sellerAppids, source.codes)
     const rejected = await countRejected(db, source.codes)
     if (!hr.hasDepartments) return { employees, rows, departments: null, openids, rejected }
-    const facts = await departmentFacts(db, source, await deliveredDepartments(source), limits)
+    const facts = await departmentFacts(db, source, await hr.departments({ isForRun: true }), limits)
     const { total, deletions } = facts
     const verdict = departmentsVerdict(facts, limits)
     return { employees, rows, departments: { total, deletions, verdict }, openids, rejected }

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events'
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import { message } from '../../texts/message.ts'
@@ -114,7 +115,8 @@ class FilesSession implements HrSession {
   readonly #isForRun: boolean
   readonly #timeoutMs: number | null
   #taken: { kept: Kept; tables: Tables } | null = null
-  #isClosed = false
+  readonly #closed = new AbortController()
+  #rows: Promise<HrValues[]> | undefined
   #lines: DeliveryLines | undefined
 
   constructor(deliveries: Deliveries, isForRun: boolean, timeoutMs: number | null) {
@@ -128,7 +130,10 @@ class FilesSession implements HrSession {
   }
 
   async rows(query: HrQuery, timeoutMs?: number): Promise<HrValues[]> {
-    return queryRows(await this.#keptFor(query.mapping), query, timeoutMs ?? this.#timeoutMs)
+    const kept = await this.#keptFor(query.mapping)
+    const rows = queryRows(kept, query, timeoutMs ?? this.#timeoutMs, this.#closed.signal)
+    this.#rows = rows
+    return rows
   }
 
   async lines(query: HrQuery): Promise<HrLines> {
@@ -140,8 +145,8 @@ class FilesSession implements HrSession {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true
-    await this.#lines?.stop()
+    this.#closed.abort()
+    await Promise.all([this.#lines?.stop(), this.#rows?.catch(() => undefined)])
     this.#release()
   }
 
@@ -153,7 +158,7 @@ class FilesSession implements HrSession {
     const tables = both(wanted, before?.tables ?? new Set())
     const kept = await this.#deliveries.take({ tables, isForRun: this.#isForRun })
     this.#release()
-    if (this.#isClosed) {
+    if (this.#closed.signal.aborted) {
       this.#deliveries.release(kept)
       throw new Error('the session is closed')
     }
@@ -249,9 +254,14 @@ class DeliveryLines extends Readable {
 
 const END = Buffer.from(END_OF_LINES)
 
-async function queryRows(kept: Kept, query: HrQuery, timeoutMs: number | null): Promise<HrValues[]> {
+async function queryRows(
+  kept: Kept,
+  query: HrQuery,
+  timeoutMs: number | null,
+  closed?: AbortSignal,
+): Promise<HrValues[]> {
   const statement = rowsStatement(query)
-  return connected(kept, timeoutMs, { statement }, async connection => {
+  return connected(kept, timeoutMs, { statement, closed }, async connection => {
     const reader = await connection.runAndReadAll(statement.text)
     return (reader.getRows() as (Bytes | null)[][]).map(row =>
       row.map(value => value && Buffer.from(value.bytes).toString('utf8')),
@@ -285,7 +295,11 @@ async function readTables(kept: Kept): Promise<HrTable[]> {
 async function connected<T>(
   kept: Kept,
   timeoutMs: number | null,
-  { statement, hasRows = true }: { statement?: Statement; hasRows?: boolean },
+  {
+    statement,
+    hasRows = true,
+    closed,
+  }: { statement?: Statement; hasRows?: boolean; closed?: AbortSignal | undefined },
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   const connection = await kept.instance.connect()
@@ -297,6 +311,7 @@ async function connected<T>(
           timedOut = timeoutMs
           connection.interrupt()
         }, timeoutMs)
+  using _closing = closed && addAbortListener(closed, () => connection.interrupt())
   try {
     return await work(connection)
   } catch (error) {

@@ -1,6 +1,6 @@
 import { type DueDeletion, type KnownDepartment, planDeletions } from '../../directory/department.ts'
 import { qualified } from '../../directory/employee.ts'
-import type { DepartmentCount, HrDepartmentRow } from '../../hr/departments.ts'
+import type { DepartmentCount, DepartmentsInHr, HrDepartmentRow } from '../../hr/departments.ts'
 import { HrDeliveryError } from '../../hr/source.ts'
 import type { NamedSource, SourceScope } from '../../hr/sources.ts'
 import { type ClientBase, databaseTime, type Pool } from '../../lib/database.ts'
@@ -49,6 +49,7 @@ export async function planDepartments(
   db: ClientBase,
   source: NamedSource,
   limits: RunLimits,
+  signal: AbortSignal,
 ): Promise<CheckedPlan> {
   if (!source.hr.hasDepartments) {
     const setting = source.codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'
@@ -59,18 +60,18 @@ export async function planDepartments(
     count: (await storedDeletions(db, held)).length,
     changed: null,
   })
+  let inHr: DepartmentsInHr
   try {
-    await source.hr.inspectForRun()
+    inHr = await traced('read HR', () => source.hr.departments({ signal, isForRun: true }))
   } catch (error) {
     // The runs of employees, which come more often, say that HR is suspect, and when it no longer is.
     if (error instanceof HrDeliveryError)
       return { ...noWork('running', saidBy(error)), undecided: undecidedInDoubt }
     throw error
   }
-  const delivered = await traced('read HR', () => deliveredDepartments(source))
   // Locked before departments are, as by decisions; and not while HR is read, which may take long.
   const inParts = await runsInParts(db, source.name, true)
-  const facts = await departmentFacts(db, source, delivered, limits)
+  const facts = await departmentFacts(db, source, inHr, limits)
   const { total, deletions, wanted, doubt, unlocated } = facts
   const { state, message: why } = departmentsVerdict(facts, limits)
   const isWanted = new Set(wanted.map(({ enterpriseCode, deptCode }) => qualified(enterpriseCode, deptCode)))
@@ -158,10 +159,10 @@ function nameOf({ enterpriseCode, entityKey }: Work): string {
 export async function departmentFacts(
   db: ClientBase | Pool,
   source: NamedSource,
-  delivered: DeliveredDepartments,
+  inHr: DepartmentsInHr,
   limits: DepartmentLimits,
 ): Promise<DepartmentFacts> {
-  return checked(db, source, await remembered(db, source, delivered), limits)
+  return checked(db, source, await remembered(db, source, inHr), limits)
 }
 
 /** A source's departments in HR at one moment. */
@@ -170,23 +171,11 @@ export interface DepartmentReading {
   counts: DepartmentCount[]
 }
 
-/** What HR delivers of a source's departments and their employees. */
-export interface DeliveredDepartments {
-  departments: HrDepartmentRow[]
-  employees: DepartmentCount[]
-}
-
-/** Reads HR, which may take long: not in a transaction that has locked departments. */
-export async function deliveredDepartments({ hr }: NamedSource): Promise<DeliveredDepartments> {
-  const [departments, employees] = await Promise.all([hr.departments(), hr.employeesByDepartment()])
-  return { departments, employees }
-}
-
 /** Stores a source's departments as HR has delivered them. */
 export async function remembered(
   db: ClientBase | Pool,
   { codes }: NamedSource,
-  { departments: delivered, employees }: DeliveredDepartments,
+  { departments: delivered, employees }: DepartmentsInHr,
 ): Promise<DepartmentReading> {
   const isOwn = ({ enterpriseCode }: { enterpriseCode: string }) => !codes || codes.includes(enterpriseCode)
   const departments = delivered.filter(isOwn)

@@ -299,7 +299,7 @@ export class Planner {
       case 'retry':
         return planRetry(db, run, hr)
       case 'departments':
-        return planDepartments(db, this.#source(), limits)
+        return planDepartments(db, this.#source(), limits, signal)
       case 'openids':
         return planOpenids(db, run, sellerAppids)
     }

@@ -11,7 +11,6 @@ import {
   type DepartmentFacts,
   type DepartmentLimits,
   type DepartmentReading,
-  deliveredDepartments,
   remembered,
 } from '../plan/departments.ts'
 import type { CountedPlatform } from './counted-platform.ts'
@@ -48,7 +47,7 @@ export class DepartmentReader {
     const last = this.#last
     const begun = performance.now()
     if (last && run !== null && last.run === run && begun - last.begun < BELIEVED_MS) return last.reading
-    const reading = await remembered(db, source, await deliveredDepartments(source))
+    const reading = await remembered(db, source, await source.hr.departments())
     this.#last = { run, begun, reading }
     return reading
   }

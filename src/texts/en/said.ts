@@ -157,7 +157,6 @@ export const saidTexts = {
   'said.mapping_unreadable': 'the file cannot be read ({reason})',
   'said.mapping_not_utf8': 'the file is not in UTF-8; save it as UTF-8',
   'said.mapping_no_departments': 'there is no mapping of departments',
-  'said.mapping_uncounted': 'column dept_code is missing; employees cannot be counted by department',
   'said.mapping_dept_code':
     'column dept_code is missing; {file} needs it, so that no department with employees in it is deleted',
   'said.mapping_columns': '{problems}. Columns may be: {names}',

@@ -222,7 +222,6 @@ export const failures = {
   'said.mapping_unreadable': '文件无法读取（{reason}）',
   'said.mapping_not_utf8': '文件不是 UTF-8 编码；请另存为 UTF-8',
   'said.mapping_no_departments': '没有部门映射',
-  'said.mapping_uncounted': '缺少 dept_code 列；无法按部门统计员工',
   'said.mapping_dept_code': '缺少 dept_code 列；{file} 需要它，以免删除仍有员工的部门',
   'said.mapping_columns': '{problems}。可用的列：{names}',
   'said.mapping_no_field': '没有映射任何员工字段；请至少映射一个',

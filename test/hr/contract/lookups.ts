@@ -347,7 +347,7 @@ export function lookupContract(contract: Contract): void {
       const departments = `select company as enterprise_code, code as dept_code, above as parent_code,
         works as active, closed as closed_at from ${table}`
       const source = contract.source("select 1 as userid, 'A' as dept_code", { departments })
-      const found = await source.departments()
+      const { departments: found } = await source.departments()
       expect(
         found.sort((a, b) => (a.enterpriseCode + a.deptCode < b.enterpriseCode + b.deptCode ? -1 : 1)),
       ).toEqual([
@@ -375,7 +375,8 @@ export function lookupContract(contract: Contract): void {
         const source = contract.source("select 1 as userid, 'A' as dept_code", {
           departments: `select code as dept_code, null as parent_code, 'f' as active, closed as closed_at from ${table}`,
         })
-        const closedAt = new Map((await source.departments()).map(found => [found.deptCode, found.closedAt]))
+        const found = (await source.departments()).departments
+        const closedAt = new Map(found.map(one => [one.deptCode, one.closedAt]))
         expect(closedAt.get('A')).toEqual(new Date(moment))
         expect(closedAt.get('B')).toBe(null)
       })
@@ -398,9 +399,12 @@ export function lookupContract(contract: Contract): void {
       )
       const source = contract.source(
         `select id as userid, company as enterprise_code, unit as dept_code, works as active from ${table}`,
-        { defaultEnterpriseCode: 'D' },
+        {
+          departments: "select 'A' as dept_code, null as parent_code, 't' as active",
+          defaultEnterpriseCode: 'D',
+        },
       )
-      const counts = (await source.employeesByDepartment()).map(
+      const counts = (await source.departments()).employees.map(
         ({ enterpriseCode, deptCode, employees }) => `${enterpriseCode}/${deptCode}: ${employees}`,
       )
       expect(counts.sort()).toEqual(['C1/A: 2', 'C1/a: 1', 'C2/A: 1', 'D/A: 1'])

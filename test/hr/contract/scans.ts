@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { keyText } from '../../../src/directory/employee.ts'
 import type { HrScan } from '../../../src/hr/source.ts'
+import { rest } from '../../../src/lib/waiting.ts'
 import { heldBytes } from '../../helpers/memory.ts'
 import {
   begin,
@@ -219,6 +220,22 @@ export function scanContract(contract: Contract): void {
       await contract.gone()
       expect(performance.now() - startedAt).toBeLessThan(20_000)
     })
+
+    for (const ends of ['signal', 'source'] as const)
+      contract.test('slow SELECT', `while employees are counted, with their ${ends}`, async () => {
+        const source = contract.source(`select 1 as userid, ${contract.kind.slow} as dept_code`, {
+          departments: "select 'A' as dept_code, null as parent_code, 't' as active",
+        })
+        const controller = new AbortController()
+        const counting = errorOf(source.departments({ signal: controller.signal }))
+        await rest(1000, controller.signal)
+        const startedAt = performance.now()
+        if (ends === 'signal') controller.abort()
+        else await source.close()
+        expect((await counting).message).toMatch(/aborted|is closed/)
+        await contract.gone()
+        expect(performance.now() - startedAt).toBeLessThan(5000)
+      })
 
     test('after a snapshot in the middle of a scan', async () => {
       const source = contract.source(many())

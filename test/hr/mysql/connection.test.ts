@@ -149,6 +149,16 @@ test('an abandoned statement is ended on the server', { tags: 'mariadb' }, async
   await expect.poll(running).toBe(0)
 })
 
+test('employees are counted without a time limit', { tags: 'mariadb' }, async () => {
+  await using database = await createMariadbDatabase()
+  const source = hrSource(
+    database.url,
+    'select 1 as userid, concat(@@max_statement_time + 0, @@session.tx_isolation) as dept_code',
+    { departments: "select 'A' as dept_code, null as parent_code, 't' as active" },
+  )
+  expect((await source.departments()).employees).toMatchObject([{ deptCode: '0.000000REPEATABLE-READ' }])
+})
+
 test('global settings of the server change no value', { tags: 'mariadb' }, async () => {
   await using server = await startMariadb([
     '--sql-mode=PAD_CHAR_TO_FULL_LENGTH,ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES',

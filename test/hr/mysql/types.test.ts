@@ -82,7 +82,9 @@ test('a zero date closes no department', async () => {
   const source = hrSource(url, 'select 1 as userid, 1 as dept_code', {
     departments: 'select code as dept_code, null as parent_code, 1 as active, closed as closed_at from d',
   })
-  const closed = (await source.departments()).map(({ closedAt }) => closedAt?.toISOString() ?? null)
+  const closed = (await source.departments()).departments.map(
+    ({ closedAt }) => closedAt?.toISOString() ?? null,
+  )
   expect(closed).toEqual([null, '2026-01-01T00:00:00.000Z'])
 })
 

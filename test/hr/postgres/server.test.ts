@@ -147,6 +147,14 @@ test('is one read-only, repeatable-read transaction, without a time limit', asyn
   ])
 })
 
+test('employees are counted in such a transaction', async () => {
+  const { url } = await hrDatabase('')
+  const source = hrSource(url, `select 1 as userid, current_setting('transaction_isolation') as dept_code`, {
+    departments: "select 'A' as dept_code, null as parent_code, 't' as active",
+  })
+  expect((await source.departments()).employees).toMatchObject([{ deptCode: 'repeatable read' }])
+})
+
 test.each([
   ['40001', /a standby.* to catch up with its primary \(40001\); set hot_standby_feedback/],
   ['53300', /no free connection \(53300\); raise max_connections/],
