@@ -18,10 +18,10 @@ describe('with updated_at mapped', () => {
   const write = (userid: string, at: string) =>
     hr(`update person set name = 'other', updated_at = ${at} where userid = '${userid}'`)
 
-  async function inSync(): Promise<void> {
+  async function inSync(source = under.source(TIMED)): Promise<void> {
     await under.hire(20)
     await hr(`update person set updated_at = now() - interval '1 hour'`)
-    await plan()
+    await plan({ source })
     await under.acknowledge()
   }
 
@@ -274,6 +274,44 @@ describe('with updated_at mapped', () => {
       expect(await under.untouched()).toEqual(before)
     },
   )
+
+  test('few rows that all lost a value are read again with all others, be they newer or named by HR', async () => {
+    const source = under.source(TIMED.replace('mobile', '(select d.dept_code from department d limit 1)'))
+    const limits = { breaker: { count: 5, percent: 10 } }
+    const named = async () =>
+      under.planRequested(
+        await requestRun(under.store.pool, 'changes', ['e1', 'e2', 'e3'], 'trigger'),
+        source,
+        limits,
+      )
+    const FULL = `insert into department values ('D0')`
+    await hr(FULL)
+    await inSync(source)
+    for (const userid of ['e1', 'e2', 'e3']) await write(userid, 'now()')
+    const before = await under.untouched()
+
+    await hr('delete from department')
+    expect(await named()).toMatchObject({ state: 'running', planned: 0 })
+    const asked = () => requestReplan(under.store.pool, WHOLE)
+    const all = await until(async () => {
+      const id = await asked()
+      return typeof id === 'number' && id
+    })
+    expect(worded(await under.planRequested(all, source, limits))).toMatchObject({
+      state: 'source_suspect',
+      message: expect.stringContaining('dept_code turned empty'),
+    })
+    await under.store.pool.query('delete from dirsync.pending')
+    expect(worded(await plan({ source, limits }))).toMatchObject({
+      state: 'source_suspect',
+      message: expect.stringContaining('dept_code turned empty'),
+    })
+    expect(await under.untouched()).toEqual(before)
+
+    await hr(FULL)
+    expect(await plan({ source, limits })).toMatchObject({ plan: { reasons: { changed: 3 } } })
+    expect((await statistics()).at(-1)).toMatchObject({ read_all: false })
+  })
 
   test('an emptied table is suspect at once, for a run and for a preview', async () => {
     await inSync()

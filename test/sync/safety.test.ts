@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { RowHasher, type SourceStatistics } from '../../src/directory/hash.ts'
-import { belowNotice, missingEmployees, straying, suspicion, trips } from '../../src/sync/runs/safety.ts'
+import {
+  belowNotice,
+  isEmptyThroughout,
+  missingEmployees,
+  straying,
+  suspicion,
+  trips,
+} from '../../src/sync/runs/safety.ts'
 import { worded } from '../texts/worded.ts'
 
 const LIMITS = { maxFewerRows: 20, maxEmptied: 20 }
@@ -87,6 +94,20 @@ describe('the sanity gate', () => {
     const lax = { maxFewerRows: 100, maxEmptied: 100 }
     expect(suspicion(hr(1, { mobile: 1 }), hr(100), [], lax)).toBeNull()
   })
+
+  test.each([
+    [2, 0, false],
+    [3, 0, true],
+    [3, 20, true],
+    [3, 30, false],
+    [10, 60, true],
+    [10, 100, false],
+  ])(
+    'has all rows read where %i newer ones are empty of which %i %% were before: %s',
+    (rows, before, odd) => {
+      expect(isEmptyThroughout(rows, column => column === 'mobile', hr(100, { mobile: before }))).toBe(odd)
+    },
+  )
 
   test('never stops a run that looks like the last one', () => {
     const counts = fc.record({

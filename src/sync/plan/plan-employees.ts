@@ -29,6 +29,7 @@ import {
 import {
   type Breaker,
   duplication,
+  isEmptyThroughout,
   leaversAbound,
   mayHaveEmptied,
   misassignment,
@@ -197,7 +198,13 @@ function looksOdd(
   last: SourceStatistics,
   { gate, breaker }: Pick<RunLimits, 'gate' | 'breaker'>,
 ): boolean {
-  return source.rows === 0 || trips(breaker, changing, total) || mayHaveEmptied(source, last, gate)
+  const { rows, empty } = source
+  return (
+    rows === 0 ||
+    trips(breaker, changing, total) ||
+    mayHaveEmptied(source, last, gate) ||
+    (changing > 0 && isEmptyThroughout(rows, column => empty[column] === rows, last))
+  )
 }
 
 /** Employees in `difference` whose last change a person rejected, with the reason; HR has changed them once more. Null: none. */
@@ -287,7 +294,7 @@ export async function planTriggered(
   const { fingerprint } = await hr.inspect()
   const last = await lastFullReading(db, source)
   // Through another mapping any row may look different, so that none is sent before all of them have been checked. Nor is one while
-  // HR as a whole looks wrong, which the run before may have found. One that is held itself is read again.
+  // HR as a whole looks wrong, which the run before may have found, or these rows do. One that is held itself is read again.
   const isChecked =
     last?.mapping === fingerprint && (state === 'held' || (await lastPlanPassed(db, source.name)))
   const mapping = isChecked ? fingerprint : undefined
@@ -305,7 +312,13 @@ export async function planTriggered(
     const what = message('said.suspect', { reason: suspect })
     return { planned: { state: 'source_suspect', readAll: false, message: what }, apply: async () => {} }
   }
-  const rows = inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [] : [{ key, row }]))
+  const looked = inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [] : [{ key, row }]))
+  const isOdd =
+    state !== 'held' &&
+    last &&
+    isEmptyThroughout(looked.length, column => looked.every(({ row }) => !row[column]), last.statistics)
+  if (isOdd) found.clear()
+  const rows = isOdd ? [] : looked
   const staged = await stageRows(db, rows)
   const replans = await awaitReplan(db, codes)
   const inParts = await runsInParts(db, source.name, true)

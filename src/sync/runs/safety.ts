@@ -97,6 +97,25 @@ export function mayHaveEmptied(
   )
 }
 
+/** So few rows say nothing of a column. */
+const FEWEST_ROWS = 3
+/** How seldom as many rows may be empty by chance, if rows of the last good run are drawn. */
+const SELDOM = 0.01
+
+/** Whether a column is empty in each of some rows, as hardly in as many of the last good run: what HR joins may be empty for a moment. */
+export function isEmptyThroughout(
+  rows: number,
+  isEmpty: (column: string) => boolean,
+  last: SourceStatistics,
+): boolean {
+  return (
+    rows >= FEWEST_ROWS &&
+    Object.entries(last.empty).some(
+      ([column, before]) => (before / last.rows) ** rows < SELDOM && isEmpty(column),
+    )
+  )
+}
+
 /**
  * Why HR's employees look wrong when they are counted by department, or null: far fewer have one than the last good run found.
  * @param counted active employees with a department
