@@ -16,7 +16,10 @@ const SETTINGS = `
   set client_encoding = 'UTF8';
   set statement_timeout = 0;
   set lock_timeout = 0;
-  set idle_in_transaction_session_timeout = 0`
+  set idle_in_transaction_session_timeout = 0;
+  -- Older servers lack them.
+  select pg_catalog.set_config(name, '0', false) from pg_catalog.pg_settings
+  where name in ('transaction_timeout', 'idle_session_timeout')`
 
 /** Values arrive as the server prints them, as in a scan. */
 const RAW: pg.CustomTypesConfig = { getTypeParser: () => (text: string | Buffer) => text }

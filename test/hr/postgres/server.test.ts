@@ -136,14 +136,25 @@ test('is one read-only, repeatable-read transaction, without a time limit', asyn
   await database.pool.query(`alter database ${database.name} set datestyle = 'German, DMY'`)
   await database.pool.query(`alter database ${database.name} set statement_timeout = 1000`)
   await database.pool.query(`alter database ${database.name} set lock_timeout = 1000`)
+  await database.pool.query(`alter database ${database.name} set transaction_timeout = 1000`)
+  await database.pool.query(`alter database ${database.name} set idle_session_timeout = 1000`)
   const source = hrSource(
     database.url,
     `select 1 as userid, current_setting('transaction_isolation') as name, current_setting('transaction_read_only')
      as remark, current_setting('statement_timeout') as dept_code, current_setting('lock_timeout') as level,
+     current_setting('transaction_timeout') as email, current_setting('idle_session_timeout') as cost_center_id,
      date '2024-02-29' as entry_day`,
   )
   expect(await rowsOf(await source.scan({}))).toMatchObject([
-    { name: 'repeatable read', remark: 'on', dept_code: '0', level: '0', entry_day: '2024-02-29' },
+    {
+      name: 'repeatable read',
+      remark: 'on',
+      dept_code: '0',
+      level: '0',
+      email: '0',
+      cost_center_id: '0',
+      entry_day: '2024-02-29',
+    },
   ])
 })
 
