@@ -63,6 +63,9 @@ export function toHrError(
   // It has no type of its own.
   if (told.type === 'Invalid Input' && /more than one row returned by a subquery/i.test(told.message))
     return subqueryOfMany(file, `DuckDB: ${told.type}`, place)
+  // DuckDB would read the values by another statement.
+  if (told.type === 'Invalid Input' && told.message.startsWith('Cannot prepare multiple statements'))
+    return mappingRefused(file, message('said.select_pivot'), place, null)
   if (mayQuote || VALUE_REFUSED.has(told.type)) return valueRefused(file, `DuckDB: ${told.type}`, place)
   return new HrDataError(file, message('said.value_refused_otherwise', { state: `DuckDB: ${told.type}` }))
 }

@@ -68,6 +68,7 @@ export const FILES_KIND: KindUnderTest = {
     [`json_extract('{"a": null}', '$.a')`, 'category', null],
     ['null::struct(a varchar)', 'employee_attribute', null],
     ["map {'code': 'A'}", 'employee_attribute', '{"code":"A"}'],
+    ['1e400', 'remark', 'Infinity'],
     ['null', 'remark', null],
     ["'a' || 'b'", 'remark', 'ab'],
     ["e'a\\tb'", 'remark', 'a\tb'],
@@ -89,6 +90,10 @@ export const FILES_KIND: KindUnderTest = {
     [
       staff => `select id as userid, ? as name from ${staff}`,
       'employees.sql:1:22: the SELECT has a parameter, which is never given a value',
+    ],
+    [
+      staff => `select id as userid, pupil as name from (pivot ${staff} on nick using count(*))`,
+      "employees.sql: the SELECT has a pivot that does not name its values; write them into it: pivot … on column in ('a', 'b')",
     ],
     [() => "select nothing('x') as userid, 'n' as name", 'Scalar Function with name nothing does not exist!'],
     [
