@@ -324,7 +324,7 @@ async function wayByStates(
  * Whether at least half of the rows stay in service: it is hardly ever right that most have left, and harmful if
  * wrong.
  */
-function isPlausible({ active, of }: { active: number; of: number }): boolean {
+export function isPlausible({ active, of }: { active: number; of: number }): boolean {
   return active >= of / 2
 }
 

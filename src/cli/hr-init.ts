@@ -8,8 +8,18 @@ import { MappingError } from '../hr/errors.ts'
 import { inspectDepartments, inspectEmployees } from '../hr/mapping.ts'
 import type { HrServer, HrTable } from '../hr/server.ts'
 import { createLogger } from '../lib/logger.ts'
-import { type ActiveRule, type Chosen, readColumns, selectOf } from '../workbench/first-select.ts'
 import {
+  type ActiveRule,
+  type Chosen,
+  countActive,
+  hasOneOf,
+  readColumns,
+  selectOf,
+  undeletedRule,
+} from '../workbench/first-select.ts'
+import {
+  calledIn,
+  DELETION_NAMES,
   DEPARTMENT_MEANINGS,
   EMPLOYEE_MEANINGS,
   guesses,
@@ -20,7 +30,7 @@ import {
 import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { printDelivery } from './hr-check.ts'
 import type { Subject } from './hr-init-questions.ts'
-import { askActive, askGender, askMeanings, meaningName } from './hr-init-questions.ts'
+import { askActive, askGender, askMeanings, isPlausible, meaningName } from './hr-init-questions.ts'
 import { say, speak } from './language.ts'
 import { colours, figure, plain, print, printTable, printText, printTitle } from './output.ts'
 import { Questions } from './questions.ts'
@@ -90,7 +100,9 @@ async function init(options: InitOptions): Promise<void> {
   const chosen = await askGender(questions, server, table, meant)
   const active = await askActive(questions, server, table, columns, chosen, subject)
 
-  const sql = selectOf(table, chosen, active, server.dialect, additionsOf(subject, chosen, active))
+  const ending = await withoutDeleted(server, table, columns, active)
+  const additions = additionsOf(subject, chosen, active)
+  const sql = selectOf(table, chosen, active, server.dialect, additions, ending)
   // Print it first: if no file can be written, as in a container, it can be copied.
   print('', ...sql.split('\n').map(plain))
   await writeFile(file, sql, { flag: options.force ? 'w' : 'wx' }).catch((error: NodeJS.ErrnoException) => {
@@ -160,6 +172,34 @@ function printColumns(table: HrTable, columns: HrColumn[], meaningOf: (name: str
     { title: say('hr_init.column.means'), of: ({ name }) => meaningOf(name) },
   ])
   printText(say('hr_init.sample_note'))
+}
+
+// Rows that HR keeps although they are deleted
+
+/**
+ * Looks for a column that marks them, says so, and returns the lines of the SELECT that leave them out: as a comment, unless most
+ * rows would stay.
+ */
+async function withoutDeleted(
+  server: HrServer,
+  table: HrTable,
+  columns: readonly HrColumn[],
+  active: ActiveRule,
+): Promise<string[]> {
+  const used = active.by === 'nothing' ? null : active.by === 'flag' ? active.column : active.column.name
+  const called = calledIn(columns)
+  const [column] = columns.filter(
+    ({ name, shape }) => shape !== 'other' && name !== used && DELETION_NAMES.includes(called(name)),
+  )
+  if (!column) return []
+  const rule = await undeletedRule(server, table, column)
+  const count = await countActive(server, table, rule)
+  const isSure = count !== null && isPlausible(count)
+  const named = { column: plain(column.name) }
+  const comment = say(isSure ? 'hr_init.deleted' : 'hr_init.perhaps_deleted', named)
+  printText(isSure ? say('hr_init.deleted_rows', { ...named, ...count }) : comment, 0, colours.yellow)
+  const where = `where ${hasOneOf(column, rule.active, server.dialect)}`
+  return [`-- ${comment}`, isSure ? where : where.replace(/^/gm, '-- ')]
 }
 
 // The remaining columns

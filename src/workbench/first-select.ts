@@ -3,7 +3,7 @@ import { HrDataError, MappingError } from '../hr/errors.ts'
 import type { HrServer, HrTable } from '../hr/server.ts'
 import type { Mapping } from '../hr/statement.ts'
 import { type Dialect, quotedName, quotedText } from '../hr/statement.ts'
-import type { Gender, HrColumn } from './guess.ts'
+import { type Gender, type HrColumn, isUndeleted } from './guess.ts'
 
 /** Turns a table of HR into a first SELECT: examines the table, and writes the SELECT. */
 
@@ -124,6 +124,17 @@ export async function countActive(
   return count
 }
 
+/** The rule for the rows that HR does not mark as deleted in a column with a flag or a time. */
+export async function undeletedRule(
+  server: HrServer,
+  table: HrTable,
+  column: HrColumn,
+): Promise<ActiveRule & { by: 'states' }> {
+  const shared = await sharedValues(server, table, column)
+  const values = new Set([EMPTY, ...(shared?.map(({ value }) => value) ?? column.values)])
+  return { by: 'states', column, active: [...values].filter(isUndeleted) }
+}
+
 /** Columns of a table under our own names, which need no quotes, so that they are read like those of any mapping. */
 function plainMapping(
   server: HrServer,
@@ -159,19 +170,24 @@ export interface Chosen {
   genders?: ReadonlyMap<string, Gender>
 }
 
-/** The SELECT for a file. @param additions expressions with their names, after those of the columns */
+/**
+ * The SELECT for a file.
+ * @param additions expressions with their names, after those of the columns
+ * @param ending lines after all others
+ */
 export function selectOf(
   table: HrTable,
   chosen: readonly Chosen[],
   active: ActiveRule,
   dialect: Dialect,
   additions: readonly string[],
+  ending: readonly string[],
 ): string {
   const lines = chosen.map(part => `${expressionOf(part, dialect)} as ${part.meaning}`)
   const rule = activeExpression(active, dialect)
   if (rule !== null) lines.splice(1, 0, `${rule} as active`)
   lines.push(...additions)
-  return `select\n${lines.map(line => `  ${line}`).join(',\n')}\nfrom ${table.sql}\n`
+  return `select\n${lines.map(line => `  ${line}`).join(',\n')}\n${[`from ${table.sql}`, ...ending].join('\n')}\n`
 }
 
 /** An unknown value becomes null, so that the platform keeps its own. */
@@ -187,14 +203,15 @@ function activeExpression(active: ActiveRule, dialect: Dialect): string | null {
   if (active.by === 'day') return dayExpression(active.column, dialect)
   if (active.by === 'flag') return quotedName(active.column, dialect)
   if (active.by === 'states')
-    return `case when ${isOneOf(active.column, active.active, dialect)} then 1 else 0 end`
-  return `case when ${isOneOf(active.column, active.closed, dialect)} then 0 else 1 end`
+    return `case when ${hasOneOf(active.column, active.active, dialect)} then 1 else 0 end`
+  return `case when ${hasOneOf(active.column, active.closed, dialect)} then 0 else 1 end`
 }
 
 /** Types that can hold an empty text. */
 const TEXT = /^(?:(?:var|bp)?char|(?:ci)?text|name|enum)$/i
 
-function isOneOf({ name, type }: HrColumn, values: readonly string[], dialect: Dialect): string {
+/** SQL: whether a column has one of the values. */
+export function hasOneOf({ name, type }: HrColumn, values: readonly string[], dialect: Dialect): string {
   const column = quotedName(name, dialect)
   const written = values.filter(value => value !== EMPTY).map(value => quotedText(value, dialect))
   return [

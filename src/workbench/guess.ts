@@ -189,6 +189,10 @@ export const STATUS_NAMES: readonly string[] = words(
 export const LEAVING_NAMES: readonly string[] = words(
   'leavedate leftat lefton leftdate resigndate resignedat quitdate dimissiondate terminationdate terminatedat lastworkdate lastworkday lastworkingdate lastworkingday zhgzr lzrq lzsj lizhi lizhiriqi 离职日期 离职时间 最后工作日 最后工作日期 离职生效日期 实际离职日期',
 )
+/** Names of columns that mark rows as deleted, which HR then keeps. */
+export const DELETION_NAMES: readonly string[] = words(
+  'deleted isdeleted isdelete isdel del deleteflag deletedflag delflag deletedat deletedon deletetime deletedtime deletedate deleteddate removed isremoved removedat removedon dr scbz scsj sfsc shanchu 删除 已删除 是否删除 删除标志 删除标记 删除标识 删除状态 删除时间 删除日期',
+)
 
 /** Texts by which HR systems mark an employee in service, or a department in use. */
 const IN_SERVICE = new Set(
@@ -256,6 +260,11 @@ export function statusOf(value: string): 'in service' | 'gone' | null {
   if (GONE.has(word)) return 'gone'
   const flag = /^[a-z]+$/.test(word) ? parseActive(word) : undefined
   return flag === undefined ? null : flag ? 'in service' : 'gone'
+}
+
+/** Whether a value says that a row is not deleted. */
+export function isUndeleted(value: string): boolean {
+  return value.trim() === '' || parseActive(value) === false || /^(?:否|未删除|正常)$/.test(plainName(value))
 }
 
 /** The same for all values of a column: 1 and 0 have a meaning if there is no other number. */

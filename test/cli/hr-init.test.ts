@@ -460,6 +460,57 @@ from beisen
     expect(await checked(postgres.url)).toMatchObject({ active: 80 })
   })
 
+  test('rows that are only marked as deleted are left out where the marks are clear, and proposed for it otherwise', {
+    tags: 'mariadb',
+  }, async () => {
+    const rows = Array.from({ length: 40 }, (_, n) => {
+      const isDeleted = n % 4 === 0
+      return [
+        n,
+        `Person ${n}`,
+        isDeleted ? '2024-03-31' : null,
+        isDeleted ? 2 : 0,
+        isDeleted ? 7 : 8,
+      ] as const
+    })
+    const create =
+      'create table kept_rows (id int, name varchar(20), deleted_at date, del_flag int, sfsc int)'
+    await postgres.pool.query(create)
+    await mariadb.admin.query(create)
+    for (const row of rows) {
+      await postgres.pool.query('insert into kept_rows values ($1, $2, $3, $4, $5)', [...row])
+      await mariadb.admin.query('insert into kept_rows values (?)', [[...row]])
+    }
+    const files = join(folder, 'kept_rows')
+    await mkdir(files)
+    const lines = rows.map(row => row.map(value => value ?? '').join(','))
+    await writeFile(
+      join(files, 'kept_rows.csv'),
+      ['id,name,deleted_at,del_flag,sfsc', ...lines, ''].join('\n'),
+    )
+    for (const url of [postgres.url, mariadb.url, `files:${files}`]) {
+      const { code, stdout, stderr } = await init(url, 'kept_rows', null)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      expect(stdout).toContain('Rows that HR marks as deleted in deleted_at are left out')
+      expect(stdout).toContain('30 of 40 stay.')
+      expect((await written()).replaceAll('`', '"')).toContain(
+        '\n-- Rows that HR marks as deleted in deleted_at are left out.\nwhere "deleted_at" is null',
+      )
+      expect(await checked(url)).toMatchObject({ rows: 30 })
+    }
+    await postgres.pool.query('alter table kept_rows drop deleted_at')
+    await init(postgres.url, 'kept_rows', null)
+    expect(await written()).toContain('\nwhere "del_flag" is null or "del_flag" in (\'0\')\n')
+    expect(await checked(postgres.url)).toMatchObject({ rows: 30 })
+    await postgres.pool.query(
+      `alter table kept_rows drop del_flag; alter table kept_rows rename sfsc to "is\ndeleted"`,
+    )
+    const unclear = await init(postgres.url, 'kept_rows', null)
+    expect(unclear.stdout).toContain('By its name, is deleted may mark rows that HR has deleted.')
+    expect(await written()).toMatch(/\n-- By its name, .*\n-- where "is\n-- deleted" is null\n$/)
+    expect(await checked(postgres.url)).toMatchObject({ rows: 40 })
+  })
+
   test('a rule by which most people have left is not accepted by --yes, and asked about without a default', async () => {
     await postgres.pool.query(`create table history as select n as id, 'n' || n as name,
       case when n > 55 then 'regular' else 'resigned' end as status from generate_series(1, 60) n`)

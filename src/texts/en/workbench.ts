@@ -143,6 +143,11 @@ export const workbench = {
     '{column} looks like identity numbers, mobile numbers or e-mail addresses. User ids appear in logs and on pages: use another column if there is one.',
   'hr_init.active.employees': '{active, number} of {of, number} rows are active employees by it.',
   'hr_init.active.departments': '{active, number} of {of, number} departments are open by it.',
+  'hr_init.deleted': 'Rows that HR marks as deleted in {column} are left out.',
+  'hr_init.deleted_rows':
+    'Rows that HR marks as deleted in {column} are left out by the WHERE of the SELECT: {active, number} of {of, number} stay.',
+  'hr_init.perhaps_deleted':
+    'By its name, {column} may mark rows that HR has deleted. If so, leave them out by a WHERE such as the one at the end of the SELECT.',
   'hr_init.written': '{file} is written: {count, plural, one {# column} other {# columns}} of {table}.',
   'hr_init.exists': '{file} already exists: name another one with --output, or give --force',
   'hr_init.unwritable': '{file} cannot be written ({code}): name another one with --output',

@@ -125,6 +125,11 @@ export const workbench = {
     '{column} 像身份证号、手机号或邮箱地址。员工 ID 会出现在日志和页面中：如有其他列，请改用。',
   'hr_init.active.employees': '据此，{of, number} 行中有 {active, number} 行是在职员工。',
   'hr_init.active.departments': '据此，{of, number} 个部门中有 {active, number} 个在使用。',
+  'hr_init.deleted': '{column} 标明已删除的行，不予读取。',
+  'hr_init.deleted_rows':
+    '{column} 标明已删除的行，SELECT 的 WHERE 不予读取：{of, number} 行中保留 {active, number} 行。',
+  'hr_init.perhaps_deleted':
+    '{column} 从名称看可能标明已删除的行。如果是，请用 WHERE 将其排除，写法见 SELECT 末尾。',
   'hr_init.written': '已写入 {file}：{table} 的 {count, number} 列。',
   'hr_init.exists': '{file} 已存在：请用 --output 指定其他文件，或加上 --force',
   'hr_init.unwritable': '无法写入 {file}（{code}）：请用 --output 指定其他文件',
