@@ -219,8 +219,11 @@ export class HrSource {
   /** For delivered HR: what the mappings read of it; undefined for a live HR. @throws as `texts` does, HrUnavailableError */
   async delivery(): Promise<HrDelivery | undefined> {
     if (this.#server.delivery === undefined) return undefined
-    const { employees, departments } = await this.mappingFiles()
-    return this.#server.delivery(departments ? [employees, departments] : [employees])
+    const { employeesSql, departmentsSql } = this.#options
+    const employees = await this.#read(employeesSql)
+    const departments = departmentsSql && (await orMistake(this.#read(departmentsSql)))
+    const isRead = departments !== null && !(departments instanceof MappingError)
+    return this.#server.delivery(isRead ? [employees, departments] : [employees])
   }
 
   /**
@@ -406,19 +409,13 @@ export class HrSource {
   async #inspectMappings(reader: HrReader): Promise<Mappings> {
     const { employeesSql, departmentsSql } = this.#options
     const employees = await inspectEmployees(reader, await this.#read(employeesSql))
-    if (departmentsSql) assertDepartments(employees, departmentsSql.file)
-    const departments = departmentsSql && (await this.#inspectDepartments(reader, departmentsSql))
+    const inspect = async (mapping: MappingFile) => {
+      assertDepartments(employees, mapping.file)
+      return inspectDepartments(reader, await this.#read(mapping))
+    }
+    const departments = departmentsSql && (await orMistake(inspect(departmentsSql)))
     this.#known.add(employees)
     return { employees, departments }
-  }
-
-  async #inspectDepartments(reader: HrReader, departmentsSql: MappingFile): Promise<Mapping | MappingError> {
-    try {
-      return await inspectDepartments(reader, await this.#read(departmentsSql))
-    } catch (error) {
-      if (error instanceof MappingError) return error
-      throw error
-    }
   }
 
   async #read(mapping: MappingFile): Promise<MappingFile> {
@@ -438,6 +435,14 @@ export class HrSource {
   #checked({ file, sql }: MappingFile): MappingFile {
     return { file, sql: singleSelect({ file, sql }, this.#server.dialect) }
   }
+}
+
+/** What there is of a mapping, or what is wrong with it. */
+function orMistake<T>(mapping: Promise<T>): Promise<T | MappingError> {
+  return mapping.catch(error => {
+    if (error instanceof MappingError) return error
+    throw error
+  })
 }
 
 /** What there is of a mapping. @throws MappingError if it is wrong */

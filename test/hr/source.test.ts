@@ -1,6 +1,9 @@
-import { describe, expect, test } from 'vitest'
+import { pino } from 'pino'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type EmployeeKey, keyText } from '../../src/directory/employee.ts'
-import { HrDataError, type HrSource, MappingError } from '../../src/hr/source.ts'
+import { hrServer } from '../../src/hr/servers.ts'
+import { HrDataError, HrSource, MappingError } from '../../src/hr/source.ts'
+import { delivered } from './files/delivered.ts'
 import { hrDatabase, hrSource, rowsOf } from './hr-database.ts'
 
 /* What is the same for every kind of server, shown on PostgreSQL; what each kind has to do is in contract/. */
@@ -124,5 +127,36 @@ describe('departments', () => {
       departments: [{ deptCode: 'A' }],
       employees: [{ deptCode: 'A', employees: 1 }],
     })
+  })
+
+  test('whose file or whose column of employees is missing keep nobody from reading employees', async () => {
+    const database = await hrDatabase('')
+    const lacking = hrSource(database.url, "select 1 as userid, 'n' as name", {
+      departments: "select 'A' as dept_code, null as parent_code, 't' as active",
+    })
+    const { deliver, folder, settings } = await delivered()
+    await deliver('staff.csv', 'id,unit\n1,A\n')
+    const employees = 'select id as userid, unit as dept_code from staff'
+    const unreadable = new HrSource({
+      server: hrServer(`files:${folder}`, pino({ level: 'silent' }), settings),
+      employeesSql: { file: 'employees.sql', sql: employees },
+      departmentsSql: { file: 'departments.sql', sql: 'select 1 as dept_code' },
+      reread: async file => {
+        if (file === 'employees.sql') return employees
+        throw Object.assign(new Error('gone'), { code: 'ENOENT' })
+      },
+      logger: pino({ level: 'silent' }),
+    })
+    onTestFinished(() => unreadable.close())
+    expect(await unreadable.delivery()).toMatchObject({ problem: null, files: 'staff.csv (1 rows, UTF-8)' })
+    for (const [source, refused] of [
+      [lacking, { code: 'MAPPING_COLUMNS', file: 'employees.sql' }],
+      [unreadable, { code: 'MAPPING_FILE', file: 'departments.sql' }],
+    ] as const) {
+      expect(await source.inspect()).toMatchObject({ departments: refused })
+      expect(await rowsOf(await source.scan({}))).toHaveLength(1)
+      expect((await source.lookup([key('1')])).size).toBe(1)
+      await expect(source.departments()).rejects.toMatchObject(refused)
+    }
   })
 })

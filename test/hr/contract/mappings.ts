@@ -161,7 +161,7 @@ export function mappingContract(contract: Contract): void {
     test('where departments are mapped, and those of employees are not', async () => {
       const departments = "select 'a' as dept_code, null as parent_code, 't' as active"
       const source = contract.source("select 1 as userid, 'n' as name", { departments })
-      await expect(source.inspect()).rejects.toThrow(
+      await expect(source.departments()).rejects.toThrow(
         'employees.sql: column dept_code is missing; departments.sql needs it',
       )
     })
