@@ -12,8 +12,8 @@ const RULES_VERSION = 1
 
 const FIELDS: ReadonlySet<string> = new Set(EMPLOYEE_FIELDS)
 
-/** Enterprise code and user id have at most 480 bytes on the platform; an index takes 2,700, and that of open cases has the key twice. */
-const MAX_KEY_BYTES = 1300
+/** Enterprise code and user id have at most 480 bytes on the platform; an index takes 2,700. */
+const MAX_KEY_BYTES = 2000
 
 const NEWLINE = 0x0a
 const TAB = 0x09

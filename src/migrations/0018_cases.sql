@@ -18,8 +18,10 @@ create index employee_withheld_field
   on dirsync.employee using gin (dirsync.withheld_fields(enterprise_code, withheld)) where withheld <> '{}';
 create index dead_letter_occurrences on dirsync.dead_letter (occurrences, id)
   where state not in ('resolved', 'ignored');
--- With the key itself, so that a part of a key is looked for in the index alone.
-create index dead_letter_open_key on dirsync.dead_letter ((lower(entity_key collate "C")), id) include (entity_key)
+create index dead_letter_open_key on dirsync.dead_letter ((lower(entity_key collate "C")), id)
+  where state not in ('resolved', 'ignored');
+-- A part of a key is looked for in this index alone. The one above has no room for a long key twice.
+create index dead_letter_open_part on dirsync.dead_letter (id) include (entity_key)
   where state not in ('resolved', 'ignored');
 create index dead_letter_open_state on dirsync.dead_letter (state, id)
   where state not in ('resolved', 'ignored');
@@ -370,8 +372,8 @@ alter table dirsync.console_user add column preferences jsonb not null default '
 comment on column dirsync.console_user.preferences is
   'What they have chosen for lists: cases: columns and whether rows are compact.';
 
--- A case is found by the trace id that the vendor's support asks for.
-create index dead_letter_trace on dirsync.dead_letter (trace_id) where trace_id is not null;
+-- A case is found by the trace id that the vendor's support asks for. Version 1.0 keeps ids that are too long for an index.
+create index dead_letter_trace on dirsync.dead_letter ((left(trace_id, 200))) where trace_id is not null;
 
 -- A case that waits for another employee's value does not wait for a week after a retry that was taken back.
 create or replace function dirsync.end_lost_retries() returns bigint

@@ -1,6 +1,7 @@
+import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { migrate, missingMigrations } from '../../src/lib/migrate.ts'
 import { storeTexts } from '../../src/texts/store.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
@@ -225,5 +226,27 @@ describe.each([...VERSIONS, PRESENT])('a database of %s', version => {
       accepted: 'e0002',
       awaiting_activation: 'e0100 e0101',
     })
+  })
+})
+
+describe.each(VERSIONS)('a database of %s', version => {
+  let old: TestDatabase
+
+  beforeEach(async () => {
+    old = await createTestDatabase()
+    await loadDump(old.pool, version)
+  })
+  afterEach(() => old.close())
+
+  test('is upgraded whatever user id and trace id an open case has', async () => {
+    const text = (length: number) => randomBytes(length).toString('base64').slice(0, length)
+    const [key, trace] = [text(1999), text(8000)]
+    await old.pool.query(`update dirsync.dead_letter set entity_key = $1, trace_id = $2 where id = 1`, [
+      key,
+      trace,
+    ])
+    await migrate(old.pool)
+    const { rows } = await old.pool.query('select entity_key, trace_id from dirsync.dead_letter where id = 1')
+    expect(rows).toEqual([{ entity_key: key, trace_id: trace }])
   })
 })

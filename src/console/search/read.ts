@@ -90,7 +90,7 @@ export async function searchEverything(
     rows<SearchResult['cases'][number]>(
       sees('cases'),
       `select id, state, category, enterprise_code, entity, entity_key, field from dirsync.dead_letter
-       where id = $1 or trace_id = $2 order by id desc limit $3`,
+       where id = $1 or left(trace_id, 200) = left($2, 200) order by id desc limit $3`,
       [caseNumber ?? null, wanted, limit],
     ),
     rows<SearchResult['codes'][number]>(

@@ -266,11 +266,11 @@ test('a part of a key is looked for in an index alone, without the cases themsel
     await client.query(`do $$ declare name text; begin
       alter table dirsync.dead_letter drop constraint dead_letter_pkey cascade;
       for name in select indexrelid::regclass::text from pg_index
-        where indrelid = 'dirsync.dead_letter'::regclass and indexrelid <> 'dirsync.dead_letter_open_key'::regclass
+        where indrelid = 'dirsync.dead_letter'::regclass and indexrelid <> 'dirsync.dead_letter_open_part'::regclass
       loop execute 'drop index ' || name; end loop; end $$`)
     const { rows } = await client.query(`explain ${narrow({ key: 'part' }, place)}`, values)
     expect(rows.map(row => row['QUERY PLAN']).join('\n')).toContain(
-      'Index Only Scan using dead_letter_open_key',
+      'Index Only Scan using dead_letter_open_part',
     )
   } finally {
     await client.query('rollback')
