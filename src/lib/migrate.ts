@@ -15,6 +15,9 @@ const DIRECTORY = new URL('../migrations/', import.meta.url)
 const LOCK_TIMEOUT_MS = 1000
 const LOCK_TRIES = 30
 
+/** SQLSTATE: something depends on what is to be dropped. */
+const STILL_USED = '2BP01'
+
 /** The first files of schemas from before the first release: their files were joined into one per theme, twice. */
 const BEFORE_RELEASE = ['0001_directory.sql', '0001_runs.sql']
 
@@ -99,18 +102,41 @@ async function apply(client: PoolClient, name: string, tries = 1): Promise<void>
     await client.query('commit')
   } catch (cause) {
     await client.query('rollback').catch(() => undefined) // a connection that is gone has ended it already
-    const { code, message: words } = cause as Partial<DatabaseError> & Error
+    const { code, detail, message: words } = cause as Partial<DatabaseError> & Error
     // Not within the time, or not without a deadlock.
     const isLocked = code === '55P03' || code === '40P01'
     if (isLocked && tries < LOCK_TRIES) {
       await sleep(LOCK_TIMEOUT_MS)
       return apply(client, name, tries + 1)
     }
+    const drop = code === STILL_USED ? await dropOfViews(client, detail ?? '') : null
     throw new MigrationError(
-      message(isLocked ? 'said.migration_locked' : 'said.migration_failed', { name, words }),
+      drop === null
+        ? message(isLocked ? 'said.migration_locked' : 'said.migration_failed', { name, words })
+        : message('said.migration_views', { name, command: drop }),
       { cause },
     )
   }
+}
+
+/** SQL that drops the views outside of the schema that stand in the way of a migration; null where nothing or something else does. */
+async function dropOfViews(client: ClientBase, detail: string): Promise<string | null> {
+  const { rows } = await client.query<{ drop: string | null }>(
+    `with recursive used (oid) as (
+       select oid from pg_class where relnamespace = 'dirsync'::regnamespace
+       union
+       select r.ev_class from used u join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = u.oid
+       join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
+     )
+     -- The newest first, as one may use another.
+     select string_agg(format('drop %s %I.%I', case c.relkind when 'm' then 'materialized view' else 'view' end,
+                              n.nspname, c.relname), '; ' order by c.oid desc) as drop
+     from used join pg_class c using (oid) join pg_namespace n on n.oid = c.relnamespace
+     -- Of all that use the schema, those that PostgreSQL names.
+     where n.nspname <> 'dirsync' and position(c.oid::regclass::text in $1) > 0`,
+    [detail],
+  )
+  return onlyRow(rows).drop
 }
 
 /**

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { migrate, missingMigrations } from '../../src/lib/migrate.ts'
+import { message } from '../../src/texts/message.ts'
 import { storeTexts } from '../../src/texts/store.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
@@ -248,5 +249,22 @@ describe.each(VERSIONS)('a database of %s', version => {
     await migrate(old.pool)
     const { rows } = await old.pool.query('select entity_key, trace_id from dirsync.dead_letter where id = 1')
     expect(rows).toEqual([{ entity_key: key, trace_id: trace }])
+  })
+
+  test('names the views of others that use what it replaces, and how to drop them', async () => {
+    await old.pool.query(`
+      create schema "Audit";
+      create view public.stuck as select userid from dirsync.employee where status <> 'in_sync';
+      create materialized view "Audit".stuck as select count(*) from public.stuck;
+      create view public.cases as select id from dirsync.dead_letter`)
+    const refusal = await migrate(old.pool).catch((error: unknown) => error)
+    const command = 'drop materialized view "Audit".stuck; drop view public.stuck'
+    expect(refusal).toMatchObject({
+      message: expect.stringContaining(`migration 0017_parts_of_plans.sql was rolled back, as views`),
+      said: message('said.migration_views', { name: '0017_parts_of_plans.sql', command }),
+    })
+    await old.pool.query(command)
+    await migrate(old.pool)
+    expect((await old.pool.query('select from public.cases')).rowCount).toBe(3)
   })
 })

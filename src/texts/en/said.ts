@@ -701,6 +701,8 @@ export const saidTexts = {
   'said.migration_failed': 'migration {name} failed and was rolled back: {words}',
   'said.migration_locked':
     'migration {name} failed and was rolled back: {words}. Another transaction holds a table: find it in pg_stat_activity, end it, then migrate again',
+  'said.migration_views':
+    'migration {name} was rolled back, as views outside of schema dirsync use a column that it replaces: keep their definitions, run “{command}”, migrate again, then create them again',
   'said.pooled':
     "DATABASE_URL leads through a pooler that changes the server's session between statements, so locks and LISTEN do not hold: connect to PostgreSQL itself, or use the pooler's session mode",
   'said.embedded_busy': '{folder} cannot be started over while process {processes} uses it: stop it first.',

@@ -730,6 +730,8 @@ export const failures = {
   'said.migration_failed': '迁移 {name} 失败并已回滚：{words}',
   'said.migration_locked':
     '迁移 {name} 失败并已回滚：{words}。有另一个事务占用了表：请在 pg_stat_activity 中找到并结束它，然后重新迁移',
+  'said.migration_views':
+    '迁移 {name} 已回滚：schema dirsync 之外的视图使用了它要替换的列。请保存这些视图的定义，执行“{command}”，重新迁移，然后再创建这些视图',
   'said.pooled':
     'DATABASE_URL 经过的连接池会在语句之间更换服务器会话，锁和 LISTEN 因此失效：请直接连接 PostgreSQL，或使用连接池的会话模式',
   'said.embedded_busy': '进程 {processes} 正在使用 {folder}，无法重新开始：请先停止该进程。',
