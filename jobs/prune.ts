@@ -65,8 +65,8 @@ const OLD = {
   // While its cause stays, a case is retried for ever. It keeps how often it failed, and when first and last.
   dead_letter_event: `event = 'retried' and actor = 'dirsync' and at < now() - interval '30 days'`,
   sync_run: `
-    -- What people decided stays, and what was sent of it.
-    part_of is null and not exists (select from dirsync.plan_decision d where d.run_id = t.id) and (
+    -- What people decided stays, and what was sent of it. Of what was rejected in 1.0.0, only the run tells.
+    part_of is null and state <> 'rejected' and not exists (select from dirsync.plan_decision d where d.run_id = t.id) and (
     finished_at < now() - interval '180 days'
       -- The sanity gate and the watermark still need the last full reading of each source.
       and id < (select coalesce(max(id), 0) from dirsync.sync_run s

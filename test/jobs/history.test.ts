@@ -127,6 +127,14 @@ test('what people decided about a plan stays for ever, its rows for 180 days', a
   expect(await left('sync_run', 'id')).toEqual([...runs, part, young])
 })
 
+test('a run that a person rejected in 1.0.0 stays, too', async () => {
+  const source = { rows: 1, keyless: 0, empty: {}, newest: null }
+  const rejected = await plantRun(store, { state: 'rejected', finished_at: ago(400), decided_by: 'mei' })
+  const last = await plantRun(store, { state: 'done', finished_at: ago(1), read_all: true, source })
+  await pruneHistory(store.pool)
+  expect(await left('sync_run', 'id')).toEqual([rejected, last])
+})
+
 test('messages of alerts go after 30 days, alerts that are over after 180, with what was told', async () => {
   const message = { channel: 'ops', kind: 'alerts', content: {}, state: 'sent' }
   await plant(
