@@ -704,6 +704,33 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     expect(await company.spent(() => company.run('departments'))).toMatchObject({ 'department/delete': 1 })
   })
 
+  once('deletions that a person approved wait for that', async () => {
+    await faults({ operation: 'department/delete', match: { dept_code: 'X1' }, httpStatus: 503 })
+    for (const dept of ['X1', 'X2', 'X3', 'X4', 'X5', 'X6']) {
+      await company.control('POST', 'departments', [{ dept_code: dept, dept_name: 'to be closed' }])
+      await closed(dept)
+    }
+    const { rows } = await company.db.query(`select dirsync.resync('departments') as id`)
+    const id = Number(rows[0].id)
+    expect(await endOf(company.db, id)).toMatchObject({ state: 'held' })
+    await company.db.query('select dirsync.approve($1)', [id])
+    await until(async () => (await attempts('X1')).length > 0)
+    await faults({ operation: 'employee/get', match: { userid: 'e0073' }, httpStatus: 503 })
+    await joins(73, 'W', '19900000073')
+    await company.db.query(`select dirsync.resync('changes')`)
+    await until(async () => (await attempts('e0073')).length > 0)
+    await hasten()
+    const last = async () => (await attempts('X1')).at(-1)
+    await until(async () => (await last())?.outcome !== 'retry')
+    expect(await last()).toMatchObject({ outcome: 'wait' })
+    await company.control('DELETE', 'faults')
+    await until(async () => {
+      await hasten()
+      return (await company.db.query('select from dirsync.pending')).rowCount === 0
+    })
+    expect((await endOf(company.db, id)).result?.outcomes).toEqual({ deleted: 6 })
+  })
+
   once('a broken user id is told, and is no reason to keep departments', async () => {
     const userid = 'e'.repeat(101)
     await hr(

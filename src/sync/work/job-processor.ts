@@ -35,6 +35,7 @@ import {
   unsent,
 } from '../outbox/outcome.ts'
 import { type DepartmentFacts, employeeUnlocated } from '../plan/departments.ts'
+import { readRun } from '../runs/run.ts'
 import { runSpan } from '../runs/run-trace.ts'
 import type { RunLimits } from '../runs/safety.ts'
 import { settle } from '../settle/settlement.ts'
@@ -325,11 +326,12 @@ export class JobProcessor {
       const { wanted, doubt, unlocated } = await this.#departmentFacts(source, claimed.runId)
       if (doubt) return wait(doubt.message)
       const { enterpriseCode, entityKey: deptCode } = key
-      if (unlocated.has(enterpriseCode))
-        return finished('obsolete', {
-          error: employeeUnlocated(enterpriseCode, unlocated),
-          resolve: allBut(claimed.cases),
-        })
+      if (unlocated.has(enterpriseCode)) {
+        const error = employeeUnlocated(enterpriseCode, unlocated)
+        const run = claimed.runId === null ? null : await readRun(this.#deps.pool, claimed.runId)
+        // The next run plans it again, and would ask the person who approved it again.
+        return run?.approved ? wait(error) : finished('obsolete', { error, resolve: allBut(claimed.cases) })
+      }
       return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
     } catch (error) {
       if (error instanceof HrUnavailableError) return this.#haltForHr(claimed, source, error)
