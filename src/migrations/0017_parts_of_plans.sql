@@ -658,6 +658,9 @@ alter table dirsync.employee add column held_gone boolean not null default false
 comment on column dirsync.employee.held_gone is
   'With held_run: whether the row of held_hash, or its absence, says that the employee is not in service. Workers of '
   'version 1.0 leave it as it was when they end a decision.';
+-- Version 1.0 had every held plan wait, and every rejection rest, for those too whom an earlier plan had found gone.
+update dirsync.employee e set held_run = null, rejected = false
+where e.held_run is not null and e.held_hash is null and e.vanished_at is not null;
 update dirsync.employee e set held_gone = true
 where e.held_run is not null
   and (e.held_hash is null

@@ -251,6 +251,24 @@ describe.each(VERSIONS)('a database of %s', version => {
     expect(rows).toEqual([{ entity_key: key, trace_id: trace }])
   })
 
+  test('does not take those who had left HR before for held or rejected with a later run', async () => {
+    await old.pool.query(
+      `update dirsync.employee
+       set vanished_at = now(), active = false, source_hash = null, acknowledged_hash = null, held_run = 7, held_hash = null,
+           rejected = userid = 'e0004'
+       where userid in ('e0000', 'e0004')`,
+    )
+    await migrate(old.pool)
+    const { rows } = await old.pool.query(
+      `select userid, status, held_run, rejected from dirsync.employee where vanished_at is not null order by 1`,
+    )
+    const vanished = { status: 'vanished', held_run: null, rejected: false }
+    expect(rows).toEqual([
+      { userid: 'e0000', ...vanished },
+      { userid: 'e0004', ...vanished },
+    ])
+  })
+
   test('names the views of others that use what it replaces, and how to drop them', async () => {
     await old.pool.query(`
       create schema "Audit";
