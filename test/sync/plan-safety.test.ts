@@ -461,6 +461,21 @@ describe('a run that would change much', () => {
     expect(await run(id)).toMatchObject({ state: 'held', plan: { changed_since: 1 } })
   })
 
+  test('corrects what a planner of 1.0.0, which goes on during an upgrade, does not say of who is gone', async () => {
+    await under.inSync(10)
+    await change()
+    await hr(`delete from person where userid = 'e9'`)
+    await under.plan()
+    await under.store.pool.query(
+      'update dirsync.employee set held_gone = not held_gone where held_run is not null',
+    )
+    await under.plan()
+    const gone = await under.store.rows<{ userid: string }>(
+      'select userid from dirsync.employee where held_gone',
+    )
+    expect(gone).toEqual([{ userid: 'e9' }])
+  })
+
   test('keeps every other change of its HR source waiting, but for employees who are synced by name', async () => {
     await under.inSync(10)
     await change()

@@ -584,7 +584,7 @@ export async function markHeld(
          select e.enterprise_code, e.userid, d.hash, d.active is not true as gone from dirsync.employee e
          join difference d on d.enterprise_code = e.enterprise_code and d.userid = e.userid
          where (d.fresh or d.reason in ('new', 'changed', 'left', 'vanished'))
-           and (e.held_run is distinct from $1 or e.held_hash is distinct from d.hash or e.rejected)
+           and ((e.held_run, e.held_hash, e.held_gone) is distinct from ($1, d.hash, d.active is not true) or e.rejected)
          order by 1, 2 for update of e
        )
        update dirsync.employee e set held_run = $1, held_hash = w.hash, held_gone = w.gone, rejected = false
