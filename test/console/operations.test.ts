@@ -31,6 +31,30 @@ describe('the platform', () => {
     })
   })
 
+  test('is called no faster for a reason that is so', async () => {
+    const page = async (roles: string[], pacer: object) => {
+      await console.pool.query(
+        `insert into dirsync.process (id, host, pid, roles, version, pacer)
+         values (gen_random_uuid(), 'h', 1, $1, '1', $2)`,
+        [roles, { set: 20, ratePerSecond: 20, waiting: 0, concurrency: 4, ...pacer }],
+      )
+      const { body } = await console.ask('viewer', 'GET', '/platform')
+      await console.pool.query('delete from dirsync.process')
+      // Below the bar that every page has.
+      return body.slice(body.indexOf('<h1'))
+    }
+    expect(await page(['worker'], { callsPerSecond: 0 })).toContain('No scheduler is running')
+    const both = ['worker', 'scheduler']
+    expect(await page(both, { callsPerSecond: 0 })).toContain('No calls are being made at the moment.')
+    expect(await page(both, { callsPerSecond: 3.9 })).toContain('Fewer calls are made than permitted.')
+    await console.pool.query(
+      `insert into dirsync.call_minute
+       values (date_trunc('minute', now()), 'employee/get', 10, 0, 0, 0, 0, 10000)`,
+    )
+    expect(await page(both, { callsPerSecond: 3.9 })).toContain('WORKER_CONCURRENCY')
+    await console.pool.query('delete from dirsync.call_minute')
+  })
+
   test('that wants no calls is named by the overview, with its reason and until when', async () => {
     const { rows } = await console.pool.query<{ paused_until: Date }>(
       `insert into dirsync.pacer (gate, next_at, paused_until, pause_reason)

@@ -2,8 +2,10 @@ import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { TOKEN_CREATIONS_PER_HOUR } from '../../platform/token.ts'
 import { RECENT_CREATIONS } from '../../platform/token-store.ts'
+import { isAtConcurrency } from '../../sync/health/time-left.ts'
 import { readHalts } from '../../sync/outbox/halts.ts'
 import { callsWithin, readPace } from '../../sync/processes/pace.ts'
+import { aliveProcesses } from '../../sync/processes/process.ts'
 import { HaltReport } from '../halts/query.ts'
 import { RANGE } from '../range.ts'
 
@@ -45,6 +47,7 @@ export const PlatformResult = z.object({
     utilisation: z.number().nullable().describe('0 to 1'),
     waiting: z.int().describe('Calls that wait for the pacer'),
     concurrency: z.number().nullable(),
+    at_concurrency: z.boolean().describe('As many calls are in flight as the workers make at a time'),
     cap: Cap.nullable().describe('A lower rate that a person has set for a time'),
   }),
   last_hour: z.array(Operation).describe('Calls of the last hour by operation, the most called first'),
@@ -63,11 +66,12 @@ export const PlatformResult = z.object({
     .array(z.object({ gate: z.string(), paused_until: z.date(), pause_reason: z.string().nullable() }))
     .describe('The platform asked for it; `platform`: of all calls'),
   halts: z.array(HaltReport).describe('Why work stands still'),
+  scheduler_alive: z.boolean().describe('false: no work is handed to the workers'),
 })
 export type PlatformResult = z.infer<typeof PlatformResult>
 
 export async function readPlatformPage(db: Pool): Promise<PlatformResult> {
-  const [pace, { rows: last_hour }, { rows: tokens }, { rows: creations }, { rows: holdoffs }, halts] =
+  const [pace, { rows: last_hour }, { rows: tokens }, { rows: creations }, { rows: holdoffs }, halts, alive] =
     await Promise.all([
       readPace(db),
       db.query<Operation>(callsWithin('1 hour')),
@@ -82,15 +86,17 @@ export async function readPlatformPage(db: Pool): Promise<PlatformResult> {
          where gate <> 'platform' and paused_until > now() order by paused_until desc`,
       ),
       readHalts(db),
+      aliveProcesses(db),
     ])
   const { paused_until, pause_reason } = pace
   return {
-    pace,
+    pace: { ...pace, at_concurrency: isAtConcurrency(pace) },
     last_hour,
     token: tokens[0] ?? null,
     token_creations: { last_hour: onlyRow(creations).n, permitted: TOKEN_CREATIONS_PER_HOUR },
     holdoffs: [...(paused_until ? [{ gate: 'platform', paused_until, pause_reason }] : []), ...holdoffs],
     halts,
+    scheduler_alive: alive.some(({ roles }) => roles.includes('scheduler')),
   }
 }
 
@@ -111,18 +117,20 @@ export function totalsOf(
 /** What keeps calls below the permitted rate, the most severe first. */
 export type Hindrance =
   | { what: 'halt'; halt: PlatformResult['halts'][number] }
-  | { what: 'no_worker' }
+  | { what: 'no_worker' | 'no_scheduler' }
   | { what: 'holdoff'; holdoff: PlatformResult['holdoffs'][number] }
   | { what: 'fuse' }
   | { what: 'cap' }
   | { what: 'refused'; set: number; permitted: number }
 
 /** An empty list means that calls go as fast as permitted. */
-export function hindrancesOf({ pace, halts, holdoffs, token_creations }: PlatformResult): Hindrance[] {
+export function hindrancesOf(result: PlatformResult): Hindrance[] {
+  const { pace, halts, holdoffs, token_creations } = result
   const { set_per_second: set, permitted_per_second: permitted, cap, learnt } = pace
   return [
     ...halts.map(halt => ({ what: 'halt', halt }) as const),
     ...(pace.workers === 0 ? [{ what: 'no_worker' } as const] : []),
+    ...(result.scheduler_alive ? [] : [{ what: 'no_scheduler' } as const]),
     ...holdoffs.map(holdoff => ({ what: 'holdoff', holdoff }) as const),
     ...(token_creations.last_hour >= token_creations.permitted * FUSE_WARNING
       ? [{ what: 'fuse' } as const]

@@ -32,7 +32,7 @@ import {
 } from './query.ts'
 import type { TokenState } from './token-state.ts'
 
-type Pace = PlatformResult['pace']
+type Pace = Omit<PlatformResult['pace'], 'at_concurrency'>
 
 /** Are we calling as fast as permitted, and does the platform accept it? */
 export function platformShown(ask: Ask, result: PlatformResult): Shown {
@@ -117,14 +117,16 @@ function verdict(ask: Ask, result: PlatformResult): Block[] {
   const { t } = ask
   const { pace, last_hour } = result
   const { calls, rate_limited } = totalsOf(last_hour)
-  const answer: 'learning' | 'idle' | 'full' | 'slower' =
-    pace.permitted_per_second === null
-      ? 'learning'
-      : pace.calls_per_second === 0 && pace.waiting === 0
-        ? 'idle'
+  const answer: 'idle' | 'learning' | 'full' | 'at_concurrency' | 'slower' =
+    pace.calls_per_second === 0 && pace.waiting === 0
+      ? 'idle'
+      : pace.permitted_per_second === null
+        ? 'learning'
         : (pace.utilisation ?? 0) >= 0.9
           ? 'full'
-          : 'slower'
+          : pace.at_concurrency
+            ? 'at_concurrency'
+            : 'slower'
   const tone: Tone = answer === 'idle' ? 'ok' : answer === 'learning' ? 'wait' : 'busy'
   const accepts = t(rate_limited === 0 ? 'platform.accepts_all' : 'platform.accepts', { calls, rate_limited })
   return [
@@ -143,7 +145,8 @@ function hindranceNotice(
     case 'halt':
       return [haltNotice(ask, found.halt)]
     case 'no_worker':
-      return [{ notice: 'bad', title: t('overview.no_worker'), todo: t('overview.no_worker.remedy') }]
+    case 'no_scheduler':
+      return [{ notice: 'bad', title: t(`overview.${found.what}`), todo: t(`overview.${found.what}.remedy`) }]
     case 'holdoff':
       return [holdoffNotice(ask, found.holdoff)]
     case 'fuse':

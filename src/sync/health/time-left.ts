@@ -159,15 +159,23 @@ export type TimeLeft = z.infer<typeof TimeLeft>
  * slow for that rate, the calls in flight determine the rate (Little's law).
  */
 export function timeLeft(demand: Demand, supply: Supply): TimeLeft {
-  const { workers, halted, pausedForMs, permittedPerSecond, concurrency, callMs } = supply
+  const { workers, halted, pausedForMs, permittedPerSecond } = supply
   const none = { seconds: null, calls_per_second: null, paused_ms: null, ...demand }
   if (workers === 0) return { ...none, state: 'no_worker' }
   if (halted) return { ...none, state: 'halted' }
   if (demand.calls === 0 && demand.later > 0) return { ...none, state: 'waiting_for_retries' }
   if (pausedForMs > 0) return { ...none, state: 'paused', paused_ms: pausedForMs }
   if (!permittedPerSecond) return { ...none, state: 'rate_unknown' }
-  const inFlight = concurrency && callMs ? (concurrency * 1000) / callMs : Number.POSITIVE_INFINITY
-  const calls_per_second = Math.min(permittedPerSecond, inFlight)
+  const calls_per_second = Math.min(permittedPerSecond, inFlightRate(supply))
   const seconds = (demand.calls + demand.ahead) / calls_per_second
   return { ...none, state: 'estimated', seconds, calls_per_second }
+}
+
+function inFlightRate({ concurrency, callMs }: Pick<Supply, 'concurrency' | 'callMs'>): number {
+  return concurrency && callMs ? (concurrency * 1000) / callMs : Number.POSITIVE_INFINITY
+}
+
+/** Whether the calls that the workers may have in flight are all that keeps them from making more. */
+export function isAtConcurrency(pace: Pace): boolean {
+  return pace.calls_per_second >= 0.9 * inFlightRate(supplyOf(pace))
 }

@@ -2,9 +2,11 @@
 export const platform = {
   'platform.title': 'Platform',
   'platform.is.learning': 'dirsync is finding out which rate the platform permits.',
-  'platform.is.idle': 'There are no calls to make at the moment.',
+  'platform.is.idle': 'No calls are being made at the moment.',
   'platform.is.full': 'The platform is called as fast as permitted.',
-  'platform.is.slower': 'Calls are slower than permitted because there is not more to do.',
+  'platform.is.at_concurrency':
+    'Calls are slower than permitted: the workers make as many at a time as `WORKER_CONCURRENCY` lets them.',
+  'platform.is.slower': 'Fewer calls are made than permitted.',
   'platform.accepts_all': 'It refused none of the last hour’s {calls, number} calls as too fast.',
   'platform.accepts':
     'It refused {rate_limited, number} of the last hour’s {calls, number} calls as too fast; they are repeated.',

@@ -4,9 +4,11 @@ import type { Section } from '../section.ts'
 export const platform = {
   'platform.title': '平台',
   'platform.is.learning': '正在探明平台允许的调用速率。',
-  'platform.is.idle': '目前没有需要发起的调用。',
+  'platform.is.idle': '目前没有发起调用。',
   'platform.is.full': '正以允许的最高速率调用平台。',
-  'platform.is.slower': '调用速率低于允许速率：没有更多待处理的工作。',
+  'platform.is.at_concurrency':
+    '调用速率低于允许速率：工作进程同时发起的调用已达 `WORKER_CONCURRENCY` 的上限。',
+  'platform.is.slower': '调用速率低于允许速率。',
   'platform.accepts_all': '最近一小时的 {calls, number} 次调用均未被限流。',
   'platform.accepts':
     '最近一小时的 {calls, number} 次调用中有 {rate_limited, number} 次被限流，会自动重新发起。',
