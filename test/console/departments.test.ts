@@ -61,8 +61,8 @@ describe('the tree of departments', () => {
 })
 
 test('candidates for deletion are those closed or missing and not deleted, the soonest first', async () => {
-  const found = await deletionCandidates(store.pool, 24 * HOUR)
-  expect(found.map(({ dept_code }) => dept_code)).toEqual(['A3', 'A2'])
+  const { candidates } = await deletionCandidates(store.pool, 24 * HOUR, { limit: 9, kept: [] })
+  expect(candidates.map(({ dept_code }) => dept_code)).toEqual(['A3', 'A2'])
 })
 
 describe('the page before any department was read', () => {
@@ -84,9 +84,14 @@ describe('the page before any department was read', () => {
   })
 })
 
+/** Of employees, without which no department is deleted. */
+const PASSED_RUN = `
+  insert into dirsync.sync_run (id, kind, state, requested_by, planned_at, finished_at, read_all, source)
+  overriding system value values (10, 'full', 'done', 'cron', now(), now(), true, '{}');`
+
 test('a deletion that waits for a decision or an answer, or was rejected or ignored, is not said to come with the next run', async () => {
   const { pool } = mapped
-  await pool.query(`
+  await pool.query(`${PASSED_RUN}
     insert into dirsync.sync_run (id, kind, state, requested_by, undecided, finished_at) overriding system value
       values (11, 'departments', 'held', 'cron', 2, null), (12, 'departments', 'rejected', 'cron', null, now());
     insert into dirsync.department (dept_code, active, closed_at, parked_at, rejected_run)
@@ -96,7 +101,7 @@ test('a deletion that waits for a decision or an answer, or was rejected or igno
     insert into dirsync.planned_work (run_id, operation, entity_key, reason) values (11, 'delete-department', 'held', 'delete');
     insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, state, note)
       values ('department', 'ignored', 'delete-department', 'base_department', '[]', '[]', 'ignored', 'it stays');
-    insert into dirsync.employee (userid, active, moving_to) values ('e1', true, 'joined')`)
+    insert into dirsync.employee (userid, active, moving_to, queried_at) values ('e1', true, 'joined', now())`)
   const answer = await mapped.ask('viewer', 'GET', '/api/v1/departments')
   expect(answer.json().items).toMatchObject([
     { dept_code: 'due', case_id: null, held_run: null, rejected_run: null },
@@ -128,14 +133,21 @@ test('a department is due together with those below it, and kept by one that sta
     insert into dirsync.department (dept_code, parent_code, active, closed_at) values
       ('ABOVE', null, false, '2026-11-20T10:00Z'), ('BELOW', 'ABOVE', false, '2026-11-20T10:00Z'),
       ('KEPT', null, false, '2026-11-20T10:00Z'), ('OPEN', 'KEPT', true, null),
-      ('WAITS', null, false, '2026-11-20T10:00Z'), ('FRESH', 'WAITS', false, now())`)
+      ('WAITS', null, false, '2026-11-20T10:00Z'), ('FRESH', 'WAITS', false, now()),
+      ('GRAND', null, false, '2026-11-20T10:00Z'), ('CHILD', 'GRAND', false, '2026-11-20T10:00Z'),
+      ('STAFFED', 'CHILD', false, '2026-11-20T10:00Z');
+    insert into dirsync.employee (userid, active, platform_state, dept_code)
+      values ('e2', true, 'in_service', 'STAFFED')`)
   const { candidates } = (await mapped.ask('viewer', 'GET', '/api/v1/departments')).json()
   expect(candidates).toMatchObject([
     { dept_code: 'ABOVE', children: 1, child_stays: false, closed_since: '2026-11-20T10:00:00.000Z' },
     { dept_code: 'BELOW', children: 0, child_stays: false },
-    { dept_code: 'KEPT', children: 1, child_stays: true },
-    { dept_code: 'WAITS', children: 1, child_stays: true },
     { dept_code: 'FRESH', children: 0, child_stays: false },
+    { dept_code: 'CHILD', children: 1, child_stays: true },
+    { dept_code: 'GRAND', children: 1, child_stays: true },
+    { dept_code: 'KEPT', children: 1, child_stays: true },
+    { dept_code: 'STAFFED', children: 0, child_stays: false },
+    { dept_code: 'WAITS', children: 1, child_stays: true },
   ])
   const goes = async (role: 'viewer' | 'operator', code: string) => {
     const { body } = await mapped.browse(role, 'GET', '/departments')
@@ -143,8 +155,37 @@ test('a department is due together with those below it, and kept by one that sta
   }
   expect(await goes('operator', 'ABOVE')).toMatch(/due: the next run .*href="\/departments\/run"/s)
   expect(await goes('viewer', 'ABOVE')).not.toContain('/departments/run')
-  for (const code of ['KEPT', 'WAITS'])
+  for (const code of ['KEPT', 'WAITS', 'GRAND'])
     expect(await goes('viewer', code)).toContain('kept while a department below it stays')
+})
+
+describe('departments that no run deletes now', () => {
+  const page = async () => (await mapped.browse('viewer', 'GET', '/departments')).body
+
+  test('are not called due before all employees were read, or while the platform has not told where one is', async () => {
+    const { pool } = mapped
+    await pool.query(`
+      delete from dirsync.department; delete from dirsync.employee; delete from dirsync.sync_run;
+      insert into dirsync.department (dept_code, active, closed_at) values ('OLD', false, '2026-11-20T10:00Z')`)
+    expect(await page()).toMatch(/before a run has read all employees and passed.*kept for now: see above/s)
+    await pool.query(`${PASSED_RUN} insert into dirsync.employee (userid, active) values ('new1', true)`)
+    expect(await page()).toMatch(/kept until the platform has told where.*href="\/employees\/new1"/s)
+    await pool.query('update dirsync.employee set queried_at = now()')
+    expect(await page()).toContain('due: the next run decides')
+  })
+
+  test('come after those that are due, and those that are not listed are counted', async () => {
+    await mapped.pool.query(
+      `insert into dirsync.department (dept_code, active, closed_at, rejected_run)
+       select 'R' || i, false, '2026-11-01T10:00Z', 10 from generate_series(1, 55) i`,
+    )
+    const { candidates, candidates_total } = (await mapped.ask('viewer', 'GET', '/api/v1/departments')).json()
+    expect(candidates).toHaveLength(50)
+    expect(candidates[0]).toMatchObject({ dept_code: 'OLD' })
+    expect(candidates_total).toBe(56)
+    expect(await page()).toContain('and 6 more')
+    await mapped.pool.query('delete from dirsync.department')
+  })
 })
 
 test('a deletion is not said to come with the next run where no run reads the departments of its enterprise', async () => {

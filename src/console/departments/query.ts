@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isOfHr } from '../../hr/source.ts'
+import { unlocatedIn, unpassedEmployees } from '../../sync/plan/departments.ts'
 import { limitsOf } from '../../sync/runs/safety.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, saidBy } from '../../texts/message.ts'
@@ -41,18 +42,25 @@ export const DepartmentsResult = z.object({
     .describe('The path from the top to the department whose level is shown, including it'),
   candidates: z
     .array(Department)
-    .describe('At the top: departments that are closed or missing and not deleted yet, soonest first'),
+    .describe(
+      'At the top: departments that are closed or missing and not deleted yet, at most 50, the next to be deleted first and last those that something keeps',
+    ),
+  candidates_total: z.int().describe('How many there are'),
+  doubts: z
+    .array(z.object({ enterprise_codes: z.array(z.string()), message: SaidText }))
+    .describe('At the top: enterprises of which none is deleted now, as their employees may not be right'),
   ...listOf(Department).shape,
 })
 export type DepartmentsResult = z.infer<typeof DepartmentsResult>
 
-/** How many candidates are listed. When they have been deleted, the next ones appear. */
+/** How many candidates are listed. */
 const CANDIDATES = 50
 
 export async function readDepartmentPage(
-  { pool, hr, config }: Services,
+  services: Services,
   query: z.output<typeof DepartmentsQuery>,
 ): Promise<DepartmentsResult> {
+  const { pool, hr, config } = services
   const graceHours = config.DEPARTMENT_GRACE_HOURS
   const graceMs = graceHours * 3_600_000
   const { under } = query
@@ -60,9 +68,11 @@ export async function readDepartmentPage(
   // If every row names its enterprise, no department belongs to the enterprise without a code.
   const enterprises = await enterprisesWithDepartments(pool)
   const enterprise = query.enterprise ?? (enterprises.includes(own) ? own : (enterprises[0] ?? own))
-  const [way, candidates, level] = await Promise.all([
+  const [way, top, level] = await Promise.all([
     under === undefined ? [] : wayToDepartment(pool, enterprise, under),
-    under === undefined ? deletionCandidates(pool, graceMs, { limit: CANDIDATES }) : [],
+    under === undefined
+      ? readCandidates(services, enterprises, graceMs)
+      : { candidates: [], candidates_total: 0, doubts: [] },
     departmentTree(pool, {
       enterprise,
       under: under ?? null,
@@ -82,10 +92,33 @@ export async function readDepartmentPage(
     enterprises,
     grace_hours: graceHours,
     way,
-    candidates: candidates.map(asRead),
+    ...top,
+    candidates: top.candidates.map(asRead),
     items: level.items.map(asRead),
     next: level.next,
   }
+}
+
+type Candidates = Pick<DepartmentsResult, 'candidates' | 'candidates_total' | 'doubts'>
+
+async function readCandidates(
+  { pool, hr }: Services,
+  enterprises: readonly string[],
+  graceMs: number,
+): Promise<Candidates> {
+  const doubts: DepartmentsResult['doubts'] = []
+  for (const source of hr.all) {
+    const message = source.hr.hasDepartments ? await unpassedEmployees(pool, source) : null
+    const enterprise_codes = enterprises.filter(code => hr.of(code) === source)
+    if (message && enterprise_codes.length > 0) doubts.push({ enterprise_codes, message })
+  }
+  const unlocated = await unlocatedIn(pool)
+  const doubted = doubts.flatMap(({ enterprise_codes }) => enterprise_codes)
+  const kept = enterprises.filter(
+    code => !hr.of(code)?.hr.hasDepartments || doubted.includes(code) || unlocated.has(code),
+  )
+  const { candidates, total } = await deletionCandidates(pool, graceMs, { limit: CANDIDATES, kept })
+  return { candidates, candidates_total: total, doubts }
 }
 
 // What a run would do

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
+import { IS_UNLOCATED } from '../../sync/outbox/claim.ts'
 import { enterprisesIn } from '../../sync/outbox/employee.ts'
-import { closedSince, IS_MOVING } from '../../sync/plan/departments.ts'
+import { closedSince, IS_MOVING, IS_SET_ASIDE } from '../../sync/plan/departments.ts'
 import { HELD_RUNS } from '../../sync/runs/run.ts'
 
 /** A department in a list. HR's names of departments are not stored. */
@@ -30,8 +31,16 @@ export const Department = z.object({
     .describe(
       'An employee whom an update without an answer may have moved to it; it is not deleted before that is known',
     ),
+  unlocated_employee: z
+    .string()
+    .nullable()
+    .describe(
+      'An employee of its enterprise of whom the platform has not told in which department they are; none is deleted before it has',
+    ),
   children: z.int().describe('Child departments that are not deleted; 1001: more than 1000'),
-  child_stays: z.boolean().describe('Whether a child keeps it that HR has, or whose own time has not come'),
+  child_stays: z
+    .boolean()
+    .describe('Of a closed or missing one: whether one below it, at any depth, is not due, and keeps it'),
   closed_since: z.date().nullable().describe('Since when it has been closed or missing in HR'),
   deletable_at: z
     .date()
@@ -65,10 +74,39 @@ const employeesIn = (d: string) => `
 /** SQL: from when on a run may delete a department. @param d $1 are the milliseconds that it stays after HR closed it */
 const deletableAt = (d: string) => `${closedSince(d)} + $1 * interval '1 millisecond'`
 
-/** SQL: the children of department `d` that are not deleted. */
-const CHILDREN = `
-  select * from dirsync.department b
-  where b.enterprise_code = d.enterprise_code and b.parent_code = d.dept_code and b.deleted_at is null limit ${MOST}`
+/** SQL: whether a child of department `d` is open. */
+const OPEN_BELOW = `exists (
+  select from dirsync.department b
+  where b.enterprise_code = d.enterprise_code and b.parent_code = d.dept_code and b.deleted_at is null
+    and b.active and b.first_missing_at is null)`
+
+/**
+ * SQL: departments that HR has closed or lacks, and those of them that stay for now and thereby keep the ones above.
+ * @param enterprise SQL; null: of all
+ */
+const closing = (enterprise: string) => `
+  recursive closing as materialized (
+    select d.enterprise_code, d.dept_code, d.parent_code, ${closedSince('d')} as since,
+           ${IS_SET_ASIDE}
+             or exists (select from dirsync.employee e
+                        where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code
+                          and e.dept_code = d.dept_code)
+             or exists (select from dirsync.employee e where ${IS_MOVING})
+             or ${OPEN_BELOW} as kept,
+           ${deletableAt('d')} < now() is not true as early
+    from dirsync.department d
+    where d.deleted_at is null and (not d.active or d.first_missing_at is not null)
+      and (${enterprise}::text is null or d.enterprise_code = ${enterprise})
+  ), staying as (
+    select enterprise_code, dept_code, parent_code from closing where kept or early
+    union
+    select c.enterprise_code, c.dept_code, c.parent_code from staying s
+    join closing c on c.enterprise_code = s.enterprise_code and c.dept_code = s.parent_code
+  )`
+
+/** SQL: whether a department below `d` stays that HR has closed or lacks. */
+const STAYS_BELOW = `(d.enterprise_code, d.dept_code) in (
+  select enterprise_code, parent_code from staying where parent_code is not null)`
 
 const COLUMNS = `
   d.enterprise_code, d.dept_code, d.parent_code, d.active, d.closed_at, d.first_missing_at as missing_since,
@@ -82,8 +120,13 @@ const COLUMNS = `
    where h.kind = 'departments' order by h.id limit 1) as held_run,
   d.rejected_run,${employeesIn('d')},
   (select min(e.userid) from dirsync.employee e where ${IS_MOVING}) as moving_employee,
-  (select count(*)::int from (${CHILDREN}) few) as children,
-  exists (select from (${CHILDREN}) few where ${deletableAt('few')} < now() is not true) as child_stays,
+  (select e.userid from dirsync.employee e
+   where e.enterprise_code = d.enterprise_code and ${IS_UNLOCATED} limit 1) as unlocated_employee,
+  (select count(*)::int from (
+     select from dirsync.department b
+     where b.enterprise_code = d.enterprise_code and b.parent_code = d.dept_code and b.deleted_at is null
+     limit ${MOST}) few) as children,
+  ${OPEN_BELOW} or ${STAYS_BELOW} as child_stays,
   ${closedSince('d')} as closed_since,
   case when d.deleted_at is null then ${deletableAt('d')} end as deletable_at`
 
@@ -113,7 +156,8 @@ export async function departmentTree(
   const [after = null] = decodeCursor(z.tuple([z.string()]), options.after) ?? []
   const level = under === null ? TOPMOST : 'd.parent_code = $5'
   const { rows } = await db.query<Department>(
-    `select ${COLUMNS} from (
+    `with ${closing('$2')}
+     select ${COLUMNS} from (
        select * from dirsync.department d
        where d.enterprise_code = $2 and ${level} and ($3::text is null or d.dept_code > $3)
        order by d.dept_code limit $4) d
@@ -123,21 +167,28 @@ export async function departmentTree(
   return onePage(rows, limit, row => [row.dept_code])
 }
 
-/** Departments that are closed or missing in HR and not deleted yet, the next to be deleted first. */
+/**
+ * Departments that are closed or missing in HR and not deleted yet, with their number: the next to be deleted first, and last those
+ * that something keeps.
+ * @param options.kept enterprises of which none is deleted now
+ */
 export async function deletionCandidates(
   db: Pool,
   graceMs: number,
-  { limit = 200 }: { limit?: number } = {},
-): Promise<Department[]> {
-  const { rows } = await db.query<Department>(
-    `select ${COLUMNS} from (
-       select * from dirsync.department d
-       where deleted_at is null and (not active or first_missing_at is not null)
-       order by ${closedSince('d')}, enterprise_code, dept_code limit $2) d
-     order by closed_since, d.enterprise_code, d.dept_code`,
-    [graceMs, limit],
+  options: { limit: number; kept: readonly string[] },
+): Promise<{ candidates: Department[]; total: number }> {
+  const { rows } = await db.query<Department & { total: number }>(
+    `with ${closing('null')}
+     select total, ${COLUMNS} from (
+       select e.*, count(*) over ()::int as total,
+              row_number() over (order by d.kept or d.enterprise_code = any ($3) or ${STAYS_BELOW}, d.since,
+                                          d.enterprise_code, d.dept_code) as place
+       from closing d join dirsync.department e using (enterprise_code, dept_code)
+       order by place limit $2) d
+     order by place`,
+    [graceMs, options.limit, options.kept],
   )
-  return rows
+  return { total: rows[0]?.total ?? 0, candidates: rows.map(({ total, ...department }) => department) }
 }
 
 /** HR may contain cycles, so the path ends at this depth. */

@@ -114,11 +114,9 @@ function itself(
   ])
 }
 
-function candidates(
-  ask: Ask,
-  { candidates: rows, grace_hours, enterprises: all, has_mapping }: DepartmentsResult,
-): SafeHtml {
-  const { t } = ask
+function candidates(ask: Ask, result: DepartmentsResult): SafeHtml {
+  const { t, language } = ask
+  const { candidates: rows, candidates_total: total, doubts, grace_hours, enterprises: all } = result
   const columns: Column<Department>[] = [
     {
       title: t('departments.department'),
@@ -139,7 +137,7 @@ function candidates(
       kind: 'spare',
       cell: row => time(ask, row.closed_since),
     },
-    { title: t('departments.time_left'), cell: row => timeLeft(ask, row) },
+    { title: t('departments.time_left'), cell: row => timeLeft(ask, row, doubts) },
     {
       title: t('departments.employees'),
       kind: 'number',
@@ -153,28 +151,34 @@ function candidates(
     ['runs', 'cases', 'employees'],
     section(
       t('departments.candidates'),
-      table(rows, columns, {
+      html`${rows.length > 0 ? doubts.map(({ message }) => alert('warn', inLanguage(language, message))) : ''}
+      ${table(rows, columns, {
         caption: t('departments.candidates'),
         // What HR has closed is known only of departments that were read.
         empty: empty(
           t(
             all.length > 0
               ? 'departments.no_candidates'
-              : has_mapping
+              : result.has_mapping
                 ? 'departments.no_candidates.unread'
                 : 'departments.no_candidates.unmapped',
           ),
         ),
         href: row => departmentPath(row.enterprise_code, row.dept_code),
-      }),
+      })}
+      ${total > rows.length ? html`<p>${t('departments.and_more', { count: total - rows.length })}</p>` : ''}`,
       { aside: t('departments.grace', { hours: grace_hours }) },
     ),
   )
 }
 
 /** Until when a department stays, or what keeps it. HR's employees are known to the run alone. */
-function timeLeft(ask: Ask, row: Department): Part {
+function timeLeft(ask: Ask, row: Department, doubts: DepartmentsResult['doubts']): Part {
   const { t } = ask
+  const keptBy = (key: 'departments.kept_by_move' | 'departments.kept_by_unlocated', userid: string) => {
+    const path = employeePath({ enterpriseCode: row.enterprise_code, userid })
+    return html`${state('wait', t(key))} <a href="${path}">${foreign(userid)}</a>`
+  }
   if (row.case_id !== null)
     return html`${state('warn', t('departments.refused'))} <a href="/cases/${row.case_id}">${t('employees.open_case', { id: row.case_id })}</a>`
   if (row.rejected_run !== null)
@@ -184,11 +188,11 @@ function timeLeft(ask: Ask, row: Department): Part {
   if (row.deletable_at > ask.now)
     return html`<span class="state wait"><i aria-hidden="true"></i>${time(ask, row.deletable_at)}</span>`
   if (row.employees > 0) return state('wait', t('departments.kept_by_employees'))
-  if (row.moving_employee !== null) {
-    const path = employeePath({ enterpriseCode: row.enterprise_code, userid: row.moving_employee })
-    return html`${state('wait', t('departments.kept_by_move'))} <a href="${path}">${foreign(row.moving_employee)}</a>`
-  }
+  if (row.moving_employee !== null) return keptBy('departments.kept_by_move', row.moving_employee)
   if (row.child_stays) return state('wait', t('departments.kept_by_children'))
+  if (row.unlocated_employee !== null) return keptBy('departments.kept_by_unlocated', row.unlocated_employee)
+  if (doubts.some(({ enterprise_codes }) => enterprise_codes.includes(row.enterprise_code)))
+    return state('wait', t('departments.kept_for_now'))
   const due = state('busy', t('departments.due'))
   return ask.may('operator') ? html`${due} · <a href="/departments/run">${t('departments.due.see')}</a>` : due
 }

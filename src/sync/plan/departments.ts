@@ -224,20 +224,23 @@ async function doubtOf(
   const last = await lastFullReading(db, source)
   const suspect = last && missingEmployees(sum(counts), last.statistics, gate)
   if (suspect) return { isSuspect: true, message: message('said.suspect', { reason: suspect }) }
-  if (last && (await lastPlanPassed(db, source.name))) return null
+  const unpassed = await unpassedEmployees(db, source)
+  return unpassed && { isSuspect: false, message: unpassed }
+}
+
+/** Why runs of employees leave it open whether a source's are right; null: they do not. */
+export async function unpassedEmployees(db: ClientBase | Pool, source: SourceScope): Promise<Message | null> {
+  if ((await lastFullReading(db, source)) && (await lastPlanPassed(db, source.name))) return null
   const held = (await heldRuns(db)).find(
     ({ kind, source: of }) => of === source.name && EMPLOYEE_KINDS.includes(kind),
   )
-  return {
-    isSuspect: false,
-    message: held ? message('said.employees_held', { run: held.id }) : message('said.employees_unread'),
-  }
+  return held ? message('said.employees_held', { run: held.id }) : message('said.employees_unread')
 }
 
 /** Of each enterprise among some, an employee of whom the platform is yet to tell where they are. @param codes null: all */
-async function unlocatedIn(
+export async function unlocatedIn(
   db: ClientBase | Pool,
-  codes: SourceScope['codes'],
+  codes: SourceScope['codes'] = null,
 ): Promise<DepartmentFacts['unlocated']> {
   const { rows } = await db.query<{ code: string; userid: string }>(
     `select code, e.userid from (${enterprisesIn('department')}) known
@@ -306,12 +309,15 @@ export async function rememberDepartments(
   )
 }
 
-/** Condition on a department `d`: of a plan that is decided in parts, its deletion is not decided, or has not begun. */
-const UNDECIDED = `exists (
+/**
+ * Condition on a department `d`, see `setAside` of a known one. Of a plan that is decided in parts, what is not decided, or has
+ * not begun, is.
+ */
+export const IS_SET_ASIDE = `(d.parked_at is not null or d.rejected_run is not null or exists (
   select from dirsync.sync_run r
   join dirsync.planned_work w on w.run_id = r.id and w.operation = 'delete-department'
     and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code
-  where r.finished_at is null and ${IN_PARTS} and ${NOT_BEGUN})`
+  where r.finished_at is null and ${IN_PARTS} and ${NOT_BEGUN}))`
 
 /** SQL: since when HR has closed or lacks a department, from which `planDeletions` counts its grace period; null while HR has it. */
 export function closedSince(d: string): string {
@@ -335,7 +341,7 @@ export async function knownDepartments(
     `select d.enterprise_code as "enterpriseCode", d.dept_code as "deptCode", d.parent_code as "parentCode",
             d.active, d.closed_at as "closedAt", d.first_missing_at as "missingSince",
             d.deleted_at is not null as deleted,
-            d.parked_at is not null or d.rejected_run is not null or ${UNDECIDED} as "setAside",
+            ${IS_SET_ASIDE} as "setAside",
             coalesce(h.employees, 0)
               + (select count(*)::int from dirsync.employee e
                  where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code

@@ -34,6 +34,8 @@ export const departments = {
   'departments.kept_unread': 'kept: no run reads the departments of its enterprise',
   'departments.kept_by_employees': 'kept while it has employees',
   'departments.kept_by_move': 'kept until it is known whether an employee was moved to it',
+  'departments.kept_by_unlocated': 'kept until the platform has told where an employee is',
+  'departments.kept_for_now': 'kept for now: see above',
   'departments.kept_by_children': 'kept while a department below it stays',
   'departments.held': 'waiting for a decision',
   'departments.rejected': 'kept: its deletion was rejected',

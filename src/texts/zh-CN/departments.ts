@@ -33,6 +33,8 @@ export const departments = {
   'departments.kept_unread': '保留：没有同步任务读取其企业的部门',
   'departments.kept_by_employees': '部门内还有员工，暂不删除',
   'departments.kept_by_move': '可能有员工已移入，确认之前暂不删除',
+  'departments.kept_by_unlocated': '平台尚未告知一名员工所在部门，在此之前暂不删除',
+  'departments.kept_for_now': '暂不删除，原因见上',
   'departments.kept_by_children': '有下级部门予以保留，暂不删除',
   'departments.held': '待审批',
   'departments.rejected': '删除已被驳回，予以保留',

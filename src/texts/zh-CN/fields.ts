@@ -395,8 +395,12 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'When it was deleted on the platform': '在平台上删除的时间',
   'Employees that the platform last listed in it; 1001: more than 1000':
     '平台最近列在其中的员工；1001 表示多于 1000',
-  'At the top: departments that are closed or missing and not deleted yet, soonest first':
-    '在顶层：已撤销或已不存在、尚未删除的部门，最先删除的在前',
+  'At the top: departments that are closed or missing and not deleted yet, at most 50, the next to be deleted first and last those that something keeps':
+    '在顶层：已撤销或已不存在、尚未删除的部门，最多 50 个，最先删除的在前，因故保留的在后',
+  'At the top: enterprises of which none is deleted now, as their employees may not be right':
+    '在顶层：目前不删除任何部门的企业，因为其员工数据可能不正确',
+  'An employee of its enterprise of whom the platform has not told in which department they are; none is deleted before it has':
+    '其企业中平台尚未告知所在部门的一名员工；告知之前不删除任何部门',
   'The case of a deletion that the platform refused, also an ignored one':
     '平台拒绝删除而产生的异常项，包括已忽略的',
   'The held run whose plan deletes it, which waits for a decision': '计划中含有删除该部门的待审批任务',
@@ -405,8 +409,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'An employee whom an update without an answer may have moved to it; it is not deleted before that is known':
     '可能已被某次未得到响应的更新移入该部门的员工；查明之前不会删除该部门',
   'Child departments that are not deleted; 1001: more than 1000': '尚未删除的下级部门；1001 表示多于 1000',
-  'Whether a child keeps it that HR has, or whose own time has not come':
-    '是否有下级部门使其保留：人事系统中仍有该下级部门，或其保留时间未到',
+  'Of a closed or missing one: whether one below it, at any depth, is not due, and keeps it':
+    '已撤销或缺失的部门：是否有任意层级的下级部门尚不能删除，使其保留',
   'Since when it has been closed or missing in HR': '人事系统自何时起撤销或缺失该部门',
   'Of a closed or missing one: from then on a run deletes it, once it has no employees in HR or on the platform and nothing below it stays, unless a case or a decision keeps it; null: no run reads those of its enterprise':
     '已撤销或已不存在的部门：自此时起，一旦人事系统和平台中均没有员工，且没有下级部门保留，即由同步任务删除，除非有异常项或审批结果阻止；null 表示没有同步任务读取该企业的部门',
