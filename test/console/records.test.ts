@@ -218,6 +218,27 @@ test('the overview asks for money whose outcome a person has to find out, alerts
   const body = await overview()
   expect(body).not.toContain('There is nothing to do.')
   expect(body).toContain('1 top-up was sent without a known outcome.')
+  await console.pool.query(`update dirsync.refund set left_to_person_at = now() where state = 'unknown'`)
+  const waiting = await overview()
+  expect(waiting).toMatch(/\d refunds? of unknown outcome (is|are) waiting for a decision\./)
+  expect(waiting).not.toContain('a running worker')
+})
+
+test('of what is being sent, what becomes of it without its sender is not promised', async () => {
+  await console.pool.query(`
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by)
+      values ('in-hand', 'o-in-hand', 1, 'requested', 'ann');
+    insert into dirsync.topup (external_code, account_openid, amount, state, requested_by)
+      values ('in-hand', 'a-in-hand', 1, 'requested', 'ann')`)
+  const page = async (kind: string) => (await console.browse('viewer', 'GET', `/money/${kind}/in-hand`)).body
+  expect(await page('refunds')).toContain('a running worker looks for the outcome in the order record')
+  expect(await page('topups')).toContain('a person has to ask the platform’s support')
+  await console.pool.query(`update dirsync.refund set state = 'unknown', refunded_before = 0, next_settle_at = now()
+    where outer_refund_no = 'in-hand'`)
+  expect(await page('refunds')).toContain('Unless calls are paused or halted, a running worker checks')
+  await console.pool.query(
+    `delete from dirsync.refund where outer_refund_no = 'in-hand'; delete from dirsync.topup`,
+  )
 })
 
 describe('mirrors', () => {

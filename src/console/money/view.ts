@@ -294,7 +294,9 @@ function meaning(ask: Ask, entry: Details): Block[] {
   const { t } = ask
   const { state, outlook, platform_code: code } = entry
   if (state === 'requested')
-    return [{ notice: 'info', title: t('money.requested'), todo: t('money.requested.remedy') }]
+    return [
+      { notice: 'info', title: t('money.requested'), todo: t(`money.requested.remedy.${commandOf(entry)}`) },
+    ]
   if (state !== 'unknown') return []
   const why = code === null ? null : t('money.code_unlisted', { code: String(code) })
   const todo =

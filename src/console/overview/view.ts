@@ -226,13 +226,15 @@ function todoNotice(ask: Ask, todo: Todo, { employees }: OverviewResult): Notice
       return haltNotice(ask, todo.halt)
     case 'holdoff':
       return holdoffNotice(ask, todo.holdoff)
-    case 'money':
+    case 'money': {
+      const { kind, count } = todo
       return {
         notice: 'bad',
-        title: t(`money.unknown.${todo.kind}`, { count: todo.count }),
-        todo: t(`money.unknown_todo.${todo.kind}`),
+        title: t(kind === 'refunds' ? 'money.waiting.refunds' : 'money.unknown.topups', { count }),
+        todo: t(kind === 'refunds' ? 'money.waiting_todo.refunds' : 'money.unknown_todo.topups'),
         next: { to: `/money?kind=${todo.kind}&state=unknown`, text: t('money.show_them') },
       }
+    }
     case 'stalled':
       return {
         notice: 'warn',

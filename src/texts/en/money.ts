@@ -7,11 +7,15 @@ export const money = {
   'money.unknown.refunds':
     '{count, plural, one {# refund was} other {# refunds were}} sent without a known outcome.',
   'money.unknown_todo.refunds':
-    'dirsync checks the order record by itself. Where that cannot tell, ask the platform’s support and record the answer. Do not send a refund again by hand.',
+    'Unless calls are paused or halted, a running worker checks the order record. Where that cannot tell, ask the platform’s support and record the answer. Do not send a refund again by hand.',
   'money.unknown.topups':
     '{count, plural, one {# top-up was} other {# top-ups were}} sent without a known outcome.',
   'money.unknown_todo.topups':
     'The platform offers no query for top-ups. Ask its support, then record the answer. Do not send a top-up again by hand.',
+  'money.waiting.refunds':
+    '{count, plural, one {# refund of unknown outcome is} other {# refunds of unknown outcome are}} waiting for a decision.',
+  'money.waiting_todo.refunds':
+    'The order record cannot tell. Ask the platform’s support and record the answer. Do not send a refund again by hand.',
   'money.show_them': 'Show them',
   'money.state': 'State',
   'money.points': '{amount} {count, plural, one {point} other {points}}',
@@ -51,8 +55,10 @@ export const money = {
   'money.known': 'The outcome of {number} is already known: {state}, {when}.',
   'money.known_by': '{who} has already recorded the outcome of {number}: {state}, {when}.',
   'money.requested': 'It is being sent.',
-  'money.requested.remedy':
-    'The answer arrives within a minute. If the sending process died, dirsync finds out the outcome.',
+  'money.requested.remedy.refund':
+    'The answer arrives within a minute. If the sending process died, a running worker looks for the outcome in the order record.',
+  'money.requested.remedy.topup':
+    'The answer arrives within a minute. If the sending process died, the outcome becomes unknown, and a person has to ask the platform’s support.',
   'money.is_unknown': 'It was sent, but its outcome is unknown.',
   'money.code_unlisted':
     'The platform answered with code {code}, which its interface does not list as a refusal: it does not tell whether money moved.',

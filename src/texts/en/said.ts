@@ -362,7 +362,7 @@ export const saidTexts = {
   'said.refund_resolve':
     'Find out from the vendor whether it was carried out, then: dirsync refund resolve {number} --as accepted (or rejected) --reason "…"',
   'said.refund_by_itself':
-    'Nothing for now: the service asks the order record by itself. To ask at once: dirsync refund settle {number}',
+    'Nothing for now: unless calls are paused or halted, a running worker asks the order record. To ask at once: dirsync refund settle {number}',
   'said.topup_resolve': `See in the platform's back office whether it is there, then: dirsync topup resolve {number} --as accepted (or rejected) --reason "…"`,
   'said.sender_ended': 'its sender ended before it stored the answer',
   'said.our_side': 'the call failed in dirsync, not on the platform: see its log',

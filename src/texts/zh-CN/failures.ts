@@ -410,7 +410,7 @@ export const failures = {
   'said.refund_resolve':
     '请向平台方确认是否已执行，然后运行：dirsync refund resolve {number} --as accepted（或 rejected）--reason "…"',
   'said.refund_by_itself':
-    '暂时无需处理：服务会自动查询订单记录。如需立即查询：dirsync refund settle {number}',
+    '暂时无需处理：调用未暂停或停止时，运行中的工作进程会查询订单记录。如需立即查询：dirsync refund settle {number}',
   'said.topup_resolve':
     '请在平台后台确认是否存在，然后运行：dirsync topup resolve {number} --as accepted（或 rejected）--reason "…"',
   'said.sender_ended': '发送进程在保存结果之前已退出',
