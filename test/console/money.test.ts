@@ -133,4 +133,18 @@ describe('refunds and top-ups', () => {
       text: 'the vendor says so',
     })
   })
+
+  test('that were called refused and were carried out after all have no outcome that became known then', async () => {
+    const { pool } = store
+    await pool.query(
+      `update dirsync.refund set state = 'rejected', settled_at = '2026-11-01T12:00Z' where outer_refund_no = 'r1'`,
+    )
+    const notified = { outer_refund_no: 'r1', outer_trade_no: 'o1', refund_amount: '1.50', trade_no: 'p1' }
+    await recordNotification(pool, notified)
+    const events = async (number: string) => (await refund(number))?.events.map(({ event }) => event)
+    expect(await events('r1')).toEqual(['sent', 'called_refused', 'notified'])
+    await topUpJournal.storeAnswer(pool, 't1', { state: 'accepted', receipt: 'p2' })
+    const [topUp] = await topUpJournal.page(pool, { number: 't1', limit: 1 })
+    expect(topUp && topUpDetails(topUp).events).toMatchObject([{ event: 'sent' }, { event: 'after_all' }])
+  })
 })

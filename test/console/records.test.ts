@@ -182,6 +182,9 @@ test('what was called refused and was carried out after all says so, by page and
       values ('after-all', 'o9', 1, 'notified', 'ann', '2026-11-03T09:00Z', '2026-11-03T10:00Z', '2026-11-03T10:00Z')`)
   for (const path of ['/money', '/money/refunds/after-all'])
     expect((await console.browse('viewer', 'GET', path)).body).toContain('was called refused')
+  expect((await console.browse('viewer', 'GET', '/money/refunds/after-all')).body).not.toContain(
+    'outcome became known',
+  )
   const { json } = await api('GET', '/money/refunds/after-all')
   expect(json).toMatchObject({ contradicted_at: '2026-11-03T10:00:00.000Z' })
 })

@@ -142,7 +142,7 @@ export async function moneyCounts(db: Pool): Promise<Record<Kind, Record<EntrySt
 
 const Event = z.object({
   at: z.date(),
-  event: z.enum(['sent', 'checked', 'settled', 'notified', 'resolved']),
+  event: z.enum(['sent', 'checked', 'settled', 'called_refused', 'after_all', 'notified', 'resolved']),
   by: z.string().nullable().describe('null: dirsync or the platform'),
   text: SaidText.nullable().describe('The outcome, what a check found, or a person’s reason'),
   times: z.int().describe('How many checks in a row found the same; 1 for all else'),
@@ -198,16 +198,18 @@ export function topUpDetails(topUp: TopUp): TopUpDetails {
   return { ...topUp, events: inOrder(eventsOf(topUp)), outlook }
 }
 
-function eventsOf({ sent_at, requested_by, settled_at, message, resolved_by, resolution }: Entry): Event[] {
+function eventsOf(entry: Entry): Event[] {
+  const { sent_at, requested_by, settled_at, contradicted_at, message, resolved_by, resolution } = entry
   const sent = happened('sent', sent_at, requested_by)
   if (settled_at === null) return [sent]
-  const words = resolution === null ? null : inWords(resolution)
-  return [
-    sent,
-    resolved_by === null
-      ? happened('settled', settled_at, null, message)
-      : happened('resolved', settled_at, resolved_by, words),
-  ]
+  if (resolved_by !== null)
+    return [
+      sent,
+      happened('resolved', settled_at, resolved_by, resolution === null ? null : inWords(resolution)),
+    ]
+  const event =
+    contradicted_at === null ? 'settled' : settled_at < contradicted_at ? 'called_refused' : 'after_all'
+  return [sent, happened(event, settled_at, null, message)]
 }
 
 function happened(

@@ -93,6 +93,8 @@ export const money = {
   'money.event.checked': 'order record checked{count, plural, one {} other { # times}}',
   'money.last_check': 'with the same result, last',
   'money.event.settled': 'outcome became known',
+  'money.event.called_refused': 'called refused',
+  'money.event.after_all': 'turned out to be carried out',
   'money.event.notified': 'notification received from the platform',
   'money.event.resolved': 'outcome recorded by a person',
   'money.for_vendor': 'For the platform’s support',

@@ -84,6 +84,8 @@ export const money = {
   'money.event.checked': '已查询订单记录{count, plural, =1 {} other {（# 次）}}',
   'money.last_check': '结果相同，最近一次',
   'money.event.settled': '结果已确定',
+  'money.event.called_refused': '认定为未执行',
+  'money.event.after_all': '实际已执行',
   'money.event.notified': '收到平台通知',
   'money.event.resolved': '人工结案',
   'money.for_vendor': '发给平台客服的文字',
