@@ -6,6 +6,7 @@ import { PlanQuery } from '../console/plan/query.ts'
 import { plan as storedPlans } from '../console/plan/routes.ts'
 import { sumOf } from '../console/runs/list.ts'
 import { qualified } from '../directory/employee.ts'
+import type { SourceStatistics } from '../directory/hash.ts'
 import { isOfHr } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
 import { ScanSpool, SpoolError } from '../hr/spool.ts'
@@ -168,7 +169,7 @@ async function planRun(options: PlanOptions): Promise<void> {
   const named = namedSource(hr.all, options.source)
   const plans: SourcePlan[] = []
   for (const source of named ? [named] : hr.all) {
-    const plan = { ...(await planSource(context, source, options)), halt: await haltOfAll(context, source) }
+    const plan = { ...(await planSource(context, source, options)), ...(await haltsOf(context, source)) }
     plans.push(plan)
     if (!options.json) printSourcePlan(plan, options, context.program)
   }
@@ -183,19 +184,25 @@ interface SourcePlan {
   preview: RunPreview | null
   comparison: Comparison | null
   error: Said | null
-  /** For which a run of it would wait; null: for none. */
+  /** Keeps back all that a run of it would do: of everything, or of an enterprise if all of its are halted; null: none. */
   halt: Halt | null
+  /** Keep back what a run of it would do of some of its enterprises. */
+  partly: Halt[]
 }
 
-/** The halt that keeps back all that a run of a source would do: of everything, or of an enterprise if all of its are halted. */
-async function haltOfAll({ pool }: CommandContext, { codes }: NamedSource): Promise<Halt | null> {
+async function haltsOf(
+  { pool }: CommandContext,
+  { codes }: NamedSource,
+): Promise<Pick<SourcePlan, 'halt' | 'partly'>> {
   // A halt because of HR ends as a run reads HR, which is there if there is a plan.
   const halts = (await readHalts(pool)).filter(({ category }) => !HALTS_OF_OTHERS.includes(category))
   const everything = halts.find(({ scope }) => scope === '*')
-  if (everything || halts.length === 0) return everything ?? null
+  if (everything || halts.length === 0) return { halt: everything ?? null, partly: [] }
   const known = codes ?? (await enterprisesWithEmployees(pool))
   const inForce = halts.filter(({ scope }) => known.includes(scope))
-  return inForce.length === known.length ? (inForce[0] ?? null) : null
+  return inForce.length === known.length
+    ? { halt: inForce[0] ?? null, partly: [] }
+    : { halt: null, partly: inForce }
 }
 
 async function enterprisesWithEmployees(pool: Pool): Promise<string[]> {
@@ -207,7 +214,7 @@ async function planSource(
   context: CommandContext,
   source: NamedSource,
   options: PlanOptions,
-): Promise<Omit<SourcePlan, 'halt'>> {
+): Promise<Omit<SourcePlan, 'halt' | 'partly'>> {
   const { name } = source
   try {
     await using spool = options.full && (await ScanSpool.open())
@@ -248,23 +255,21 @@ type Departments = NonNullable<RunPreview['departments']>
 
 /** A list for several sources; for a single or named source, its plan alone. */
 function documentOf(plans: readonly SourcePlan[], options: PlanOptions): unknown {
-  const documents = plans.map(({ source, preview, comparison, error, halt }) => ({
+  const documents = plans.map(({ source, preview, comparison, error, halt, partly }) => ({
     ...(source !== '' && { source }),
     ...(preview ? document(kindOf(options), preview, comparison) : { kind: kindOf(options), error }),
     halt,
+    halts_of_enterprises: partly,
   }))
   if (documents.length === 1) return documents[0]
   // Of several, that of everything.
   return { sources: documents, halt: plans.find(({ halt }) => halt?.scope === '*')?.halt ?? null }
 }
 
-function printSourcePlan(
-  { source, preview, comparison, error, halt }: SourcePlan,
-  options: PlanOptions,
-  program: string,
-): void {
+function printSourcePlan(plan: SourcePlan, options: PlanOptions, program: string): void {
+  const { source, preview, error } = plan
   if (source !== '') printTitle(say('shell.hr_source', { source }))
-  if (preview) printPlan(kindOf(options), preview, comparison, halt, program, source)
+  if (preview) printPlan(kindOf(options), preview, plan, program)
   else printText(colours.red(said(error ?? [])))
 }
 
@@ -283,7 +288,7 @@ async function compared(
 
 function document(
   kind: string,
-  { employees, departments, openids, rejected }: RunPreview,
+  { employees, departments, openids, rejected, undecided }: RunPreview,
   platform: Comparison | null,
 ) {
   const { difference, state, message } = employees
@@ -299,8 +304,11 @@ function document(
           planned: sumOf(difference.reasons),
           reasons: difference.reasons,
           rejected,
+          undecided,
           sample: difference.sample,
         }),
+    keyless: employees.source.keyless,
+    stray: employees.source.stray ?? 0,
     ...(employees.plan?.skipped !== undefined && { skipped: employees.plan.skipped }),
     first: difference.first,
     departments: departments && {
@@ -316,11 +324,9 @@ function document(
 
 function printPlan(
   kind: string,
-  { employees, departments, openids, rejected }: RunPreview,
-  comparison: Comparison | null,
-  halt: Halt | null,
+  { employees, departments, openids, rejected, undecided }: RunPreview,
+  { comparison, halt, partly, source }: Omit<SourcePlan, 'preview'>,
   program: string,
-  source: string,
 ): void {
   const { difference, state, message } = employees
   const { asked: to_ask, ...differing } = difference.reasons
@@ -334,7 +340,7 @@ function printPlan(
     }),
   )
   if (message) printText(said(message))
-  if (halt && state !== 'source_suspect') printWait(halt)
+  if (state !== 'source_suspect') printWaits(halt, partly)
   const ofEmployees: NamedFact[] = [
     [
       'employees',
@@ -344,12 +350,14 @@ function printPlan(
       }),
     ],
     ['rejected', rejected > 0 ? say('shell.rejected_rest', { count: rejected }) : null],
+    ['undecided', undecided.map(one => say('shell.undecided_in', one)).join(say('shell.comma'))],
     ['skipped', skippedText(employees.plan)],
     ['sample', difference.sample.join(', ')],
   ]
   printNamedFacts([
     // How an HR that looks wrong differs is no plan.
     ...(state === 'source_suspect' ? [] : ofEmployees),
+    ['left_out', leftOut(employees.source)],
     ['departments', departmentsLine(departments, source)],
     ['open_ids', say('shell.openids_missing', { count: openids })],
   ])
@@ -387,11 +395,30 @@ function commandsFor(
   ]
 }
 
-/** That a run would wait, and for what. */
-function printWait({ scope, category, message: reason, remedy }: Halt): void {
-  printText(said(category === 'paused' ? reason : message('said.halt', { what: haltOf(scope), reason })))
-  printArrow(said(remedy))
-  printText(say('shell.plan_waits'))
+/** Further halts are only counted. */
+const MOST_HALTS = 3
+
+/** That a run would wait, as a whole or in part, and for what. */
+function printWaits(halt: Halt | null, partly: readonly Halt[]): void {
+  const halts = halt ? [halt] : partly
+  for (const { scope, category, message: reason, remedy } of halts.slice(0, MOST_HALTS)) {
+    printText(said(category === 'paused' ? reason : message('said.halt', { what: haltOf(scope), reason })))
+    printArrow(said(remedy))
+  }
+  if (halts.length > MOST_HALTS) printText(say('departments.and_more', { count: halts.length - MOST_HALTS }))
+  if (halts.length > 0) printText(say(halt ? 'shell.plan_waits' : 'shell.plan_waits_partly'))
+}
+
+/** Rows of HR that no run plans; null: there are none. */
+function leftOut({ keyless, stray = 0 }: SourceStatistics): string | null {
+  return (
+    [
+      keyless > 0 ? say('shell.rows_keyless', { count: keyless }) : [],
+      stray > 0 ? say('shell.rows_stray', { count: stray }) : [],
+    ]
+      .flat()
+      .join(say('shell.comma')) || null
+  )
 }
 
 /** How many were left out by `--max-age`; null without it. */
@@ -403,11 +430,10 @@ function departmentsLine(departments: RunPreview['departments'], source: string)
   if (!departments)
     return say('shell.no_departments_sql', { setting: source ? 'departments_sql' : 'HR_DEPARTMENTS_SQL' })
   const { deletions, verdict } = departments
-  const isHeld = verdict.state === 'held'
-  const why = isHeld ? null : said(verdict.message)
+  const why = said(verdict.message)
   if (deletions.length === 0) return why ?? say('shell.none_to_delete')
   const names = deletions.slice(0, 20).map(departmentName).join(', ')
-  const go = say(isHeld ? 'shell.departments_held' : 'shell.departments_to_delete', {
+  const go = say(verdict.state === 'held' ? 'shell.departments_held' : 'shell.departments_to_delete', {
     count: deletions.length,
     names,
   })

@@ -230,6 +230,8 @@ describe('a run that its breaker holds', () => {
     const approved = await dirsync('approve', id, '--employee', 'e0001', '--work', 'changed', '--json')
     expect(approved.json()).toEqual({ run: held, decision: 'approved', planned: 1, part: expect.any(Number) })
     await endOf(company.db, approved.json().part)
+    const next = await dirsync('plan')
+    expect(next.stdout).toMatch(new RegExp(`undecided +7 in held run ${id}, which wait for a decision`))
     const plan = await dirsync('plan', id)
     expect(plan.stdout).toMatch(/3 of 10 rows are decided\./)
     expect(plan.stdout).toMatch(/Rejected, and still different today\n +Employees +2\n/)

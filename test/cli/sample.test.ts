@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createDeployment } from '../helpers/deployment.ts'
@@ -329,7 +329,22 @@ describe('plan', () => {
     const { stdout } = await run(['plan'], settings)
     expect(stdout.replace(/\s+/g, ' ')).toContain(`departments 1 department to delete: E100/OLD. ${why}`)
     expect(stdout).toMatch(/: npx dirsync resync --wait; npx dirsync resync --departments --wait$/m)
+    const limits = { BREAKER_DEPARTMENTS: '0', BREAKER_DEPARTMENTS_PERCENT: '0' }
+    const held = (await run(['plan'], { ...settings, ...limits })).stdout.replace(/\s+/g, ' ')
+    expect(held).toMatch(
+      /would be held: E100\/OLD\. 1 of \d+ departments would be deleted, more than 0 .*No department of an/,
+    )
     await pool.query(`delete from dirsync.employee where userid = 'unlocated'`)
+  })
+
+  test('tells of rows that no run plans', async () => {
+    const keyless = join(await temporaryFolder(), 'keyless.sql')
+    const mapping = await readFile(deployment.settings.HR_EMPLOYEES_SQL ?? '', 'utf8')
+    await writeFile(keyless, mapping.replace('p.staff_id ', "nullif(p.staff_id, 'e10172') "))
+    const settings = { ...deployment.settings, HR_EMPLOYEES_SQL: keyless }
+    const { stdout } = await run(['plan'], settings)
+    expect(stdout).toMatch(/left out +\d+ rows? without a usable user id/)
+    expect((await run(['plan', '--json'], settings)).json().keyless).toBeGreaterThan(0)
   })
 
   test('names what does each part of it', async () => {
@@ -346,7 +361,13 @@ describe('plan', () => {
   test('would wait while each enterprise is halted', async () => {
     const { pool } = deployment.own
     // One is halted in the sample.
-    expect((await dirsync('plan', '--json')).json().halt).toBeNull()
+    expect((await dirsync('plan', '--json')).json()).toMatchObject({
+      halt: null,
+      halts_of_enterprises: [{ scope: 'E900' }],
+    })
+    const partly = await dirsync('plan')
+    expect(partly.stdout).toContain('Enterprise E900 is halted')
+    expect(partly.stdout).toContain('What a run would do of these enterprises would wait until then.')
     await pool.query(`
       insert into dirsync.halt (scope, category, message, remedy, next_probe_at, raised_by)
       select distinct enterprise_code, 'a_test', h.message, h.remedy, h.next_probe_at, h.raised_by

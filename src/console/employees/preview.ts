@@ -17,7 +17,7 @@ import { type Pool, rolledBack } from '../../lib/database.ts'
 import { countUnbound } from '../../sync/outbox/outbox.ts'
 import { departmentFacts, departmentsVerdict } from '../../sync/plan/departments.ts'
 import { type EmployeePlan, planEmployees } from '../../sync/plan/plan-employees.ts'
-import { countRejected, skippedEmployees } from '../../sync/plan/plan-tables.ts'
+import { countRejected, countUndecidedRuns, skippedEmployees } from '../../sync/plan/plan-tables.ts'
 import type { RunLimits } from '../../sync/runs/safety.ts'
 import { holdBack } from '../../sync/work/reconcile-employee.ts'
 import { type Message, message } from '../../texts/message.ts'
@@ -43,6 +43,8 @@ export interface RunPreview {
   openids: number
   /** Employees who differ, but a person rejected the change. */
   rejected: number
+  /** Employees about whom a person has yet to decide, of held runs that are decided in parts. */
+  undecided: { run: number; count: number }[]
 }
 
 /**
@@ -75,11 +77,12 @@ export function previewRun(options: {
     const rows = () => rowsToAsk(spool, source, skips)
     const openids = await countUnbound(db, sellerAppids, source.codes)
     const rejected = await countRejected(db, source.codes)
-    if (!hr.hasDepartments) return { employees, rows, departments: null, openids, rejected }
+    const undecided = await countUndecidedRuns(db)
+    if (!hr.hasDepartments) return { employees, rows, departments: null, openids, rejected, undecided }
     const facts = await departmentFacts(db, source, await hr.departments({ isForRun: true }), limits)
     const { total, deletions } = facts
     const verdict = departmentsVerdict(facts, limits)
-    return { employees, rows, departments: { total, deletions, verdict }, openids, rejected }
+    return { employees, rows, departments: { total, deletions, verdict }, openids, rejected, undecided }
   })
 }
 

@@ -131,16 +131,14 @@ export function departmentsVerdict(
       message: message('said.suspect', { reason: message('said.no_departments') }),
     }
   const changing = deletions.length
-  if (!trips(limits.departments, changing, total))
-    return { state: 'running', message: stayingOf(wanted, unlocated) }
-  return {
-    state: 'held',
-    message: message('said.departments_go', { changing, total, ...limits.departments }),
-  }
+  const staying = stayingOf(wanted, unlocated)
+  if (!trips(limits.departments, changing, total)) return { state: 'running', message: staying }
+  const go = message('said.departments_go', { changing, total, ...limits.departments })
+  return { state: 'held', message: staying ? [go, staying] : go }
 }
 
 /** Why departments stay that HR wants deleted; null: none does for want of knowledge. */
-function stayingOf(wanted: readonly DueDeletion[], unlocated: DepartmentFacts['unlocated']): Said | null {
+function stayingOf(wanted: readonly DueDeletion[], unlocated: DepartmentFacts['unlocated']): Message | null {
   const one = wanted.find(({ enterpriseCode }) => unlocated.has(enterpriseCode))
   return one ? employeeUnlocated(one.enterpriseCode, unlocated) : null
 }

@@ -402,6 +402,15 @@ export async function countRejected(db: ClientBase, codes: SourceScope['codes'])
   return onlyRow(rows).count
 }
 
+/** How many employees a plan leaves out because a person has yet to decide about them, by held run. */
+export async function countUndecidedRuns(db: ClientBase): Promise<{ run: number; count: number }[]> {
+  const { rows } = await db.query<{ run: number; count: number }>(
+    `select undecided::int as run, count(*)::int as count from difference
+     where undecided is not null group by 1 order by 1`,
+  )
+  return rows
+}
+
 /** Whether a full run skips an employee in `difference`. A million of them are kept as numbers, and read in batches. */
 export async function skippedEmployees(db: ClientBase): Promise<(key: EmployeeKey) => boolean> {
   const skipped = new Set<number>()
