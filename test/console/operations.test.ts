@@ -168,6 +168,18 @@ describe('schedules and halts', () => {
     const run = await console.ask('operator', 'POST', '/api/v1/schedules/mirror-orders/run', {})
     expect(run.statusCode).toBe(422)
     expect(run.json().detail).toContain('mirror-orders is switched off')
+    // It was paused before it was switched off.
+    await console.pool.query(
+      `update dirsync.job_schedule set paused_at = now(), paused_by = 'ann', pause_reason = 'r'`,
+    )
+    for (const page of ['/schedules', '/schedules?job=mirror-orders']) {
+      const { body } = await console.browse('operator', 'GET', page)
+      expect(body).toContain('/schedules/mirror-orders/resume')
+      expect(body).not.toContain('/schedules/mirror-orders/run')
+    }
+    expect(
+      (await console.ask('operator', 'POST', '/api/v1/schedules/mirror-orders/resume', {})).json(),
+    ).toEqual({ resumed: true })
     await console.pool.query('delete from dirsync.job_schedule; delete from dirsync.process')
   })
 

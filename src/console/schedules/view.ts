@@ -139,7 +139,7 @@ export function jobShown(ask: Ask, schedule: Schedule, schedulerAlive: boolean):
 function jobActions(ask: Ask, schedule: Schedule): SafeHtml[] {
   const { t } = ask
   const { job, off, paused_at, pause_effect } = schedule
-  if (off) return []
+  if (off && paused_at === null) return []
   const path = `/schedules/${inPath(job)}`
   const run = actionForm(ask, {
     to: `${path}/run`,
@@ -149,7 +149,7 @@ function jobActions(ask: Ask, schedule: Schedule): SafeHtml[] {
   })
   if (paused_at !== null) {
     const resume = { to: `${path}/resume`, label: t('schedules.resume'), tone: 'main' } as const
-    return [run, actionForm(ask, { ...resume, role: 'operator' })]
+    return [...(off ? [] : [run]), actionForm(ask, { ...resume, role: 'operator' })]
   }
   if (pause_effect === 'refused') return [run]
   const pause = actionForm(ask, {
@@ -249,10 +249,10 @@ function marks(ask: Ask, ticks: readonly Tick[]): Words {
 }
 
 function rowActions(ask: Ask, { job, off, paused_at, run_requested_at }: Schedule): Words {
-  if (off) return null
+  if (off && paused_at === null) return null
   const path = `/schedules/${inPath(job)}`
   const drawn = html`<span class="row">${
-    run_requested_at === null
+    run_requested_at === null && !off
       ? actionForm(ask, { to: `${path}/run`, label: ask.t('schedules.run'), role: 'operator' })
       : ''
   }${

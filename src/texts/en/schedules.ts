@@ -47,7 +47,7 @@ export const schedules = {
   'schedules.resume': 'Resume',
   'schedules.run_asked': 'It runs as soon as a scheduler sees the request, usually within a second.',
   'schedules.paused_now': 'It is paused: its ticks are skipped until it is resumed.',
-  'schedules.resumed': 'It runs again from its next tick.',
+  'schedules.resumed': 'It is no longer paused. Unless it is switched off, it runs from its next tick.',
   'schedules.not_paused': 'It was not paused.',
   'schedules.is_paused': 'Paused by {by}',
   'schedules.pause.none': 'Employees stay in sync without it.',

@@ -49,7 +49,7 @@ export const schedules = {
   'schedules.resume': '恢复',
   'schedules.run_asked': '调度进程收到后即开始执行，通常在一秒之内。',
   'schedules.paused_now': '已暂停：恢复之前的触发均会跳过。',
-  'schedules.resumed': '将从下次触发起恢复执行。',
+  'schedules.resumed': '已恢复。若已开启，将从下次触发起执行。',
   'schedules.not_paused': '该任务并未暂停。',
   'schedules.is_paused': '已被 {by} 暂停',
   'schedules.pause.none': '暂停它不影响员工数据同步。',

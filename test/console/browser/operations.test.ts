@@ -141,7 +141,7 @@ describe('schedules', () => {
     await page.goto('/schedules')
     await page.getByText('Paused by a person').waitFor()
     await page.getByRole('button', { name: 'Resume' }).click()
-    await page.getByText('It runs again from its next tick.').waitFor()
+    await page.getByText('Unless it is switched off, it runs from its next tick.').waitFor()
     expect(await paused()).toEqual([])
   })
 
@@ -265,5 +265,5 @@ test('on a phone, and without JavaScript, everything can be read and done', asyn
   await page.getByRole('button', { name: 'Pause' }).click()
   await page.getByText('from a phone').waitFor()
   await page.getByRole('button', { name: 'Resume' }).click()
-  await page.getByText('It runs again from its next tick.').waitFor()
+  await page.getByText('Unless it is switched off, it runs from its next tick.').waitFor()
 })
