@@ -67,6 +67,23 @@ test('departments are found by code and by name, and signs are signs', async () 
   expect(await codes('D%')).toEqual(['D%1'])
 })
 
+test('more are said to be there only where they are', async () => {
+  const { pool } = console
+  await pool.query(`insert into dirsync.department (dept_code, active)
+    select 'MANY' || i, true from generate_series(1, 20) i`)
+  onTestFinished(
+    async () => void (await pool.query(`delete from dirsync.department where dept_code like 'MANY%'`)),
+  )
+  const page = async () => (await console.browse('viewer', 'GET', '/search?q=many')).body
+  expect(await page()).not.toContain('there are more')
+  expect((await search('many')).more).toEqual([])
+  await pool.query(`insert into dirsync.department (dept_code, active) values ('MANY21', true)`)
+  expect(await page()).toContain('there are more')
+  const { departments, more } = await search('many')
+  expect(departments).toHaveLength(20)
+  expect(more).toEqual(['departments'])
+})
+
 test('a department that HR no longer has is called so, as among the departments', async () => {
   await console.pool.query(
     `insert into dirsync.department (dept_code, active, first_missing_at) values ('X1', true, '2026-11-20T10:00Z'), ('X2', true, null)`,

@@ -1,5 +1,6 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { z } from 'zod'
+import { qualified } from '../../directory/employee.ts'
 import { actorText } from '../../texts/actor.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -337,7 +338,7 @@ function commandsOf(todo: Todo): string[] {
     case 'doubted':
       return ['runs']
     case 'unknown':
-      return [`employee ${todo.people.example}`]
+      return [`employee ${qualified(todo.people.enterprise_code, todo.people.example)}`]
     case 'held':
       return [`plan ${todo.run.id}`, `approve ${todo.run.id}`, `reject ${todo.run.id} --reason "…"`]
     case 'suspect':

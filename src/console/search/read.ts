@@ -45,6 +45,9 @@ export const SearchResult = z.object({
       deleted_at: z.date().nullable(),
     }),
   ),
+  more: z
+    .array(z.enum(['cases', 'employees', 'departments']))
+    .describe('Of which there are more than the first 20'),
   hr: HrSearch,
   hr_failure: HrFailure,
 })
@@ -63,6 +66,7 @@ const NOTHING: SearchResult = {
   runs: [],
   employees: [],
   departments: [],
+  more: [],
   hr: 'not_asked',
   hr_failure: null,
 }
@@ -91,7 +95,7 @@ export async function searchEverything(
       sees('cases'),
       `select id, state, category, enterprise_code, entity, entity_key, field from dirsync.dead_letter
        where id = $1 or left(trace_id, 200) = left($2, 200) order by id desc limit $3`,
-      [caseNumber ?? null, wanted, limit],
+      [caseNumber ?? null, wanted, limit + 1],
     ),
     rows<SearchResult['codes'][number]>(
       sees('cases') && CODE.test(wanted),
@@ -107,18 +111,23 @@ export async function searchEverything(
     ),
     // No user id begins with #, and `case 17` means nobody.
     runNumber !== undefined || (caseNumber !== undefined && !/^\d/.test(wanted))
-      ? { employees: [], departments: [], hr: 'not_asked' as const, hr_failure: null }
-      : findPeople(services, ask, wanted, limit),
+      ? { employees: [], isCut: false, departments: [], hr: 'not_asked' as const, hr_failure: null }
+      : findPeople(services, ask, wanted, limit + 1),
   ])
   const departments = sees('departments')
-    ? await searchDepartments(pool, wanted, found.departments, limit)
+    ? await searchDepartments(pool, wanted, found.departments, limit + 1)
     : []
+  const { employees } = found
+  const lists = { cases, employees, departments }
   return {
-    cases,
     codes,
     runs,
-    departments,
-    employees: found.employees,
+    cases: cases.slice(0, limit),
+    employees: employees.slice(0, limit),
+    departments: departments.slice(0, limit),
+    more: (['cases', 'employees', 'departments'] as const).filter(
+      kind => lists[kind].length > limit || (kind === 'employees' && found.isCut),
+    ),
     hr: found.hr,
     hr_failure: found.hr_failure,
   }

@@ -87,7 +87,8 @@ function searchShown(ask: Ask, found: SearchResult, q: string): Shown {
   ): Block[] => {
     if (rows.length === 0) return []
     const blocks = [tableOf(rows, columns, { caption, to })]
-    return [{ section: caption, aside: rows.length === HITS ? t('search.more') : null, blocks }]
+    const isCut = found.more.some(kind => (found[kind] as readonly unknown[]) === rows)
+    return [{ section: caption, aside: isCut ? t('search.more') : null, blocks }]
   }
   return {
     title: q === '' || isNothing ? t('search.title') : t('search.found', { text: beginning(q, 80) }),

@@ -343,6 +343,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '包括所属企业关于停发字段的异常项；最多计到 100',
   'away: HR did not answer in time; busy: too many are searching it; failed: it cannot be searched, `hr_failure` says why; not_asked: found without it; viewers have it asked for departments alone':
     'away 表示人事系统未及时响应；busy 表示同时搜索的人过多；failed 表示无法搜索，原因见 `hr_failure`；not_asked 表示未查询人事系统即已找到；查看者只能在其中搜索部门',
+  'Of which there are more than the first 20': '结果多于所列前 20 条的类别',
   'Why HR cannot be searched': '无法在人事系统中搜索的原因',
   'The name, or the beginning of one of its words': '姓名，或其中一个词的开头',
   'Of a page: the address of the list that is filtered': '用于页面：所筛选列表的地址',

@@ -4,6 +4,8 @@ import { countStatuses, LISTED, listEmployees, listStatement } from '../../../sr
 import { searchEmployees } from '../../../src/console/employees/search.ts'
 import { readEmployeeStory } from '../../../src/console/employees/story.ts'
 import { readUnknownPeople } from '../../../src/console/employees/unknown.ts'
+import { readNow } from '../../../src/console/overview/query.ts'
+import { todoCommands } from '../../../src/console/overview/view.ts'
 import { SHOWN_EMPLOYEE_STATUSES } from '../../../src/sync/health/figures.ts'
 import { StoreUnderTest } from '../../sync/store-under-test.ts'
 
@@ -184,4 +186,7 @@ test('an enterprise of which the platform knows hardly anyone is named, with an 
     { enterprise_code: 'A', looked: 92, unknown: 90, example: 'e00001' },
     { enterprise_code: 'D', looked: 3, unknown: 3, example: 'e00001' },
   ])
+  const { result } = await readNow(store.pool, 'en')
+  const commands = todoCommands(result).filter(command => command.startsWith('employee '))
+  expect(commands).toEqual(['employee A/e00001', 'employee D/e00001'])
 })
