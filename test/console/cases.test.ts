@@ -86,9 +86,15 @@ describe('a list without cases', () => {
       [kind, state],
     )
   const work = `insert into dirsync.pending (operation, entity_key, run_id, priority) select 'update-employee', 'e1', id, 3 from dirsync.sync_run`
+  beforeEach(async () => {
+    await console.pool.query(
+      `insert into dirsync.process (id, host, pid, roles, version)
+       values (gen_random_uuid(), 'h', 1, '{scheduler}', '1')`,
+    )
+  })
   afterEach(async () => {
     await console.pool.query(
-      'delete from dirsync.pending; delete from dirsync.halt; delete from dirsync.sync_run; delete from dirsync.employee; delete from dirsync.hr_source',
+      'delete from dirsync.process; delete from dirsync.job_schedule; delete from dirsync.pending; delete from dirsync.halt; delete from dirsync.sync_run; delete from dirsync.employee; delete from dirsync.hr_source',
     )
   })
 
@@ -155,6 +161,13 @@ describe('a list without cases', () => {
        select 'ignored', h, h, true from gen_random_uuid() h`,
       'Everything has arrived but what a person has ignored or rejected.',
       '除人工忽略或驳回的内容外',
+    ],
+    ['delete from dirsync.process', 'No scheduler is running, or sync-changes is paused', '可能还有变更'],
+    [
+      `insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds, paused_at, paused_by)
+       values ('sync-changes', '* * * * *', now(), 60, now(), 'ann')`,
+      'No scheduler is running, or sync-changes is paused',
+      '可能还有变更',
     ],
     [`update dirsync.sync_run set state = 'held'`, 'changes wait for a decision', '等待审批后发送'],
     [

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { employeeStatus, type ShownEmployeeStatus } from '../../sync/health/figures.ts'
 import { HAS_TRIED, latestRun, RUNS_OF_EVERYBODY, RUNS_OF_KIND, type Runs } from '../../sync/health/health.ts'
+import { ALIVE } from '../../sync/processes/process.ts'
 import { ACCOUNT_SINCE, EMPLOYEE_KINDS_SQL, HELD_RUNS, RUN_SOURCES } from '../../sync/runs/run.ts'
 
 /** What is so where no case is unresolved; each has a text `cases.none_todo.<name>`. */
@@ -12,6 +13,7 @@ export const Arrival = z.enum([
   'held',
   'failed',
   'waiting',
+  'not_reading',
   'no_source',
   'decided',
   'arrived',
@@ -34,6 +36,9 @@ export async function readArrival(pool: Pool): Promise<Arrival> {
         when ${isLatestFailed('changes', RUNS_OF_EVERYBODY)} or ${isLatestFailed('departments', RUNS_OF_KIND)}
           or ${isLatestFailed('openids', RUNS_OF_KIND)} then 'failed'
         when exists (select from dirsync.pending) or ${isThere(['waiting'])} then 'waiting'
+        when not exists (select from dirsync.process where 'scheduler' = any (roles) and ${ALIVE})
+          or exists (select from dirsync.job_schedule where job = 'sync-changes' and paused_at is not null)
+          then 'not_reading'
         when ${isThere(['no_source'])} then 'no_source'
         when ${isThere(['accepted', 'rejected', 'dead_lettered'])} then 'decided'
         else 'arrived'
