@@ -91,9 +91,10 @@ const REFUSALS = {
   full: 'said.hr_full',
   standby: 'said.hr_standby',
   lock: 'said.hr_lock',
+  lost: 'said.hr_lost',
 } as const
 
-/** A login or a SELECT that the server refuses, for a cause that a person can remove there. */
+/** A login or a SELECT that the server refuses or ends, for a cause that a person can remove. */
 export function hrRefuses(what: keyof typeof REFUSALS, reason: string, cause: unknown): HrUnavailableError {
   return new HrUnavailableError(message(REFUSALS[what], { reason }), { cause })
 }

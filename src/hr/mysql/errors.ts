@@ -16,11 +16,10 @@ import type { Statement } from '../rows.ts'
 /** SQLSTATE classes after which a retry may succeed: the mapping is not at fault. */
 const TRANSIENT_STATES = /^(?:08|28|40|70)/
 
-/** Errors of the same kind in mixed classes: a server that is full, starting up, or in a cluster without a majority. */
+/** Errors of the same kind in mixed classes: a server that is starting up, whose disk is full, or in a cluster without a majority. */
 const TRANSIENT = new Set([
-  ...[1021, 1028, 1030, 1037, 1038, 1040, 1041, 1044, 1045, 1049, 1053, 1114, 1129, 1130, 1135, 1158, 1159],
-  ...[1160, 1161, 1203, 1205, 1206, 1213, 1226, 1290, 1317, 1412, 1613, 1615, 1836, 1927, 1969, 3024, 3168],
-  ...[3170, 4031],
+  ...[1021, 1028, 1030, 1037, 1038, 1041, 1114, 1129, 1130, 1135, 1158, 1159, 1160, 1161, 1206, 1213, 1226],
+  ...[1290, 1317, 1412, 1613, 1615, 1836, 1969, 3024, 3168, 3170],
 ])
 
 /** Classes whose messages are about the statement's text and the schema's names, never about values of rows. */
@@ -33,12 +32,20 @@ const RAISED = new Set([1643, 1644])
 /** ER_SUBQUERY_NO_1_ROW. */
 const SUBQUERY_OF_MANY = 1242
 
-const REFUSALS: Record<number, 'login' | 'database' | 'right'> = {
+/** By the server's number of an error, or by the driver's code. */
+const REFUSALS: Record<number | string, 'login' | 'database' | 'right' | 'full' | 'lock' | 'lost'> = {
+  1040: 'full',
   1044: 'right',
   1045: 'login',
   1049: 'database',
+  1053: 'lost',
+  1203: 'full',
+  1205: 'lock',
   1698: 'login',
+  1927: 'lost',
   3159: 'login', // without TLS
+  4031: 'lost',
+  PROTOCOL_CONNECTION_LOST: 'lost',
 }
 const TOO_SLOW = new Set([1969, 3024])
 
@@ -58,7 +65,7 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
   if (isExplained(error)) return error
   const { errno, code, sqlState, sqlMessage } = error as Partial<ServerError>
   if (errno !== undefined && TOO_SLOW.has(errno) && timeoutMs !== null) return hrTooSlow(timeoutMs)
-  const refusal = REFUSALS[errno ?? 0]
+  const refusal = REFUSALS[errno ?? code ?? '']
   if (refusal) return hrRefuses(refusal, code ?? String(errno), error)
   if (!sqlState || !sqlMessage || !errno) return hrAway(code ?? 'connection lost', error)
   if (TRANSIENT_STATES.test(sqlState) || TRANSIENT.has(errno) || !statement)

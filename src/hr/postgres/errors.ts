@@ -27,14 +27,16 @@ const MAY_QUOTE_A_VALUE = /^42(?!501|P2)/
 /** SQLSTATE cardinality_violation. */
 const CARDINALITY = '21000'
 
-/** The server's codes for what it refuses. A session that only reads fails to serialize on a standby alone. */
-const REFUSALS: Record<string, 'login' | 'database' | 'full' | 'standby' | 'lock'> = {
+/** The server's codes for what it refuses, and the driver's words. A session that only reads fails to serialize on a standby alone. */
+const REFUSALS: Record<string, 'login' | 'database' | 'full' | 'standby' | 'lock' | 'lost'> = {
   '28000': 'login',
   '28P01': 'login',
   '3D000': 'database',
   '40001': 'standby',
   '53300': 'full',
   '55P03': 'lock',
+  '57P01': 'lost',
+  'Connection terminated unexpectedly': 'lost',
 }
 
 /** The driver's words once its own time limit is over, which leaves the server at work. */

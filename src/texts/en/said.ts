@@ -213,6 +213,8 @@ export const saidTexts = {
     'the HR server is a standby, and canceled the SELECT to catch up with its primary ({reason}); set hot_standby_feedback = on there, or raise max_standby_streaming_delay',
   'said.hr_lock':
     'a session of HR holds a lock on what the SELECT reads ({reason}); let that session finish, or end it',
+  'said.hr_lost':
+    "the HR server, or something on the way to it, closed the connection ({reason}); if it happens again, look into the server's log, and at the time limits of proxies and firewalls between",
   'said.hr_no_right':
     'the HR user has no right to this database, or there is none of this name ({reason}); check user, password and database in HR_DATABASE_URL or HR_SOURCES',
   // Deliveries of files.

@@ -159,6 +159,25 @@ test('employees are counted without a time limit', { tags: 'mariadb' }, async ()
   expect((await source.departments()).employees).toMatchObject([{ deptCode: '0.000000REPEATABLE-READ' }])
 })
 
+test.each([
+  [1040, '08004', /no free connection \(ER_CON_COUNT_ERROR\); raise max_connections/],
+  [1205, 'HY000', /a lock .* \(ER_LOCK_WAIT_TIMEOUT\)/],
+  [1053, '08S01', /closed the connection \(ER_SERVER_SHUTDOWN\); if it happens again/],
+] as const)(
+  'a server that ends a SELECT with error %i is not called silent, and the error says what to do',
+  { tags: 'mariadb' },
+  async (error, state, said) => {
+    await using database = await createMariadbDatabase()
+    await database.admin.query(`create function ended() returns int deterministic
+      begin signal sqlstate '${state}' set mysql_errno = ${error}; return 1; end`)
+    const source = hrSource(database.url, "select ended() as userid, 'n' as name")
+    await expect(source.lookup([key('1')])).rejects.toMatchObject({
+      code: 'HR_UNAVAILABLE',
+      message: expect.stringMatching(said),
+    })
+  },
+)
+
 test('global settings of the server change no value', { tags: 'mariadb' }, async () => {
   await using server = await startMariadb([
     '--sql-mode=PAD_CHAR_TO_FULL_LENGTH,ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES',
