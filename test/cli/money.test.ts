@@ -427,7 +427,7 @@ describe('at a terminal', { tags: 'script' }, () => {
     const settled = await run(['refund', 'settle', rows[0].outer_refund_no], settings)
     expect(settled).toMatchObject({ code: 1, stderr: '' })
     expect(settled.stdout).toMatch(
-      / · unknown\n[\s\S]+outcome is unknown[\s\S]+checks\s+the\s+order\s+record\s+by\s+itself/,
+      / · unknown\n[\s\S]+outcome is unknown[\s\S]+worker\s+checks\s+the\s+order\s+record/,
     )
     await own.pool.query(`select dirsync.pause('maintenance')`)
     const paused = await run(['refund', 'settle', rows[0].outer_refund_no], settings)
