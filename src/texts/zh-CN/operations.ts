@@ -104,8 +104,8 @@ export const operationSummaries: Readonly<Record<string, string>> = {
   'Dry runs of other SELECTs, the latest first': '其他 SELECT 的试算，最近的在前',
   'Finds out what a SELECT, or a run with the one in use, would change, without changing anything':
     '试算一个 SELECT 或当前映射的同步任务会更改什么，不做任何更改',
-  'One dry run: progress, figures, and the employees for whom the SELECT makes a difference':
-    '一次试算：进度、数字，以及该 SELECT 会产生差异的员工',
+  'One dry run: progress, figures and, for operators, the employees for whom the SELECT makes a difference':
+    '一次试算：进度、数字；运维员还可看到该 SELECT 会产生差异的员工',
   'Ends a dry run that is not over': '结束尚未完成的试算',
   'The status of each mirror: whether it is on, its last and next reading, and the outcome':
     '每个镜像的状态：是否开启、最近和下一次读取，以及结果',
