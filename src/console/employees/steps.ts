@@ -24,6 +24,7 @@ export const STEP_TEXTS = [
   'scope_left_in_service',
   'scope_unknown',
   'checked_passed',
+  'checked_left',
   'checked_rules_broken',
   'checked_row_changed',
   'checked_not_yet',
@@ -99,6 +100,8 @@ function say(state: StepState, text: StepText, values: Step['values'] = {}, abou
 const READ = say('done', 'read_row')
 const IN_SCOPE = say('done', 'in_scope_yes')
 const PASSED = say('done', 'checked_passed')
+/** Of a leaver's row only the key is checked, and HR may have none. */
+const PASSED_AS_LEFT = say('done', 'checked_left')
 const FOUND = say('done', 'asked_in_service')
 const NOT_NEEDED = say('skipped', 'asked_not_needed')
 const NOTHING = say('skipped', 'sent_nothing')
@@ -136,7 +139,7 @@ function ofAttempt(attempt: Attempt, story: EmployeeStory): Five {
       return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_absent', next(about), about), LATER]
     }
     case 'left':
-      return [READ, outOfScope(story), PASSED, say('done', 'asked_absent'), NOTHING]
+      return [READ, outOfScope(story), PASSED_AS_LEFT, say('done', 'asked_absent'), NOTHING]
     case 'parked':
       return parked(attempt, story)
     case 'retry':
@@ -187,7 +190,7 @@ function parked(attempt: Attempt, story: EmployeeStory): Five {
   const category = about?.category
   const asked = (attempt.calls['employee/get'] ?? 0) > 0
   if (category === 'left_hr')
-    return [READ, say('failed', 'scope_left_in_service', reason, about), PASSED, FOUND, NOTHING]
+    return [READ, say('failed', 'scope_left_in_service', reason, about), PASSED_AS_LEFT, FOUND, NOTHING]
   if (category === 'invalid_hr_row')
     return [READ, IN_SCOPE, say('failed', 'checked_rules_broken', reason, about), NOT_REACHED, NOT_REACHED]
   if (category === 'another_person')

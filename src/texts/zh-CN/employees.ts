@@ -182,6 +182,7 @@ export const employees = {
   'step.scope_vanished': '人事系统中已没有该员工的数据。',
   'step.scope_left_in_service': '该员工已不在人事系统的在职名单中，但平台上仍在职：{message}',
   'step.scope_unknown': '等待下一次同步任务。',
+  'step.checked_left': '已通过计划检查。',
   'step.checked_passed': '数据符合全部规则，且已通过计划检查。',
   'step.checked_rules_broken': '数据不符合规则：{message}',
   'step.checked_row_changed': '计划之后人事数据又有变更，由下一个计划检查。',

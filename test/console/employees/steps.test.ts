@@ -152,7 +152,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   [
     'left',
     story({ record: { ...RECORD, active: false }, attempts: [attempt('left', { calls: GET })] }),
-    [READ, 'skipped scope_left', CHECKED, 'done asked_absent', NOTHING],
+    [READ, 'skipped scope_left', 'done checked_left', 'done asked_absent', NOTHING],
   ],
   [
     'left, gone from HR',
@@ -160,7 +160,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
       record: { ...RECORD, active: false, vanished_at: AT },
       attempts: [attempt('left', { calls: GET })],
     }),
-    [READ, 'skipped scope_vanished', CHECKED, 'done asked_absent', NOTHING],
+    [READ, 'skipped scope_vanished', 'done checked_left', 'done asked_absent', NOTHING],
   ],
   [
     'parked, in service after leaving',
@@ -168,7 +168,7 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
       attempts: [attempt('parked', { calls: GET, error: inWords('It failed.') })],
       dead_letters: [deadLetter('left_hr')],
     }),
-    [READ, 'failed scope_left_in_service', CHECKED, FOUND, NOTHING],
+    [READ, 'failed scope_left_in_service', 'done checked_left', FOUND, NOTHING],
   ],
   [
     'parked, rules broken',
