@@ -404,7 +404,7 @@ describe('when HR cannot be read', () => {
     await expect.poll(async () => (await cut()).rowCount).toBe(1)
     expect(worded(await planned)).toMatchObject({
       state: 'failed',
-      message: expect.stringContaining('the HR database does not answer'),
+      message: expect.stringContaining('closed the connection (57P01)'),
     })
     expect(await under.pending()).toEqual([])
   })
