@@ -78,18 +78,17 @@ export function mistakesDocument(
 }
 
 /**
- * Whether HR has given the user id of one person to another: both have a name and a document number, and neither agrees. What
- * is sent would put the newcomer into the account of the other, with its orders and what is left of its limits.
+ * Whether HR has given the user id of one person to another: the names differ, and so do the document numbers, or one of these is
+ * missing and HR said before that the employee had left. What is sent would put the newcomer into the account of the other, with
+ * its orders and what is left of its limits.
  */
 export function isAnotherPerson(
   { fields }: Pick<DesiredEmployee, 'fields'>,
-  actual: EmployeeFields,
+  { name, card_no }: EmployeeFields,
+  hadLeft: boolean,
 ): boolean {
-  const differs = (field: 'name' | 'card_no', text: (value: string) => string) => {
-    const [wanted, held] = [fields[field], actual[field]]
-    return wanted && held ? text(wanted) !== text(held) : false
-  }
-  return differs('card_no', value => value.toUpperCase()) && differs('name', spelling)
+  if (!fields.name || !name || spelling(fields.name) === spelling(name)) return false
+  return fields.card_no && card_no ? fields.card_no.toUpperCase() !== card_no.toUpperCase() : hadLeft
 }
 
 /** A name without what is written now this way, now that: width, case, spaces and points. */

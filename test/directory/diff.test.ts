@@ -26,8 +26,8 @@ function paramsOf(desired: EmployeeFields, actual: EmployeeFields) {
 test('another person is one whose name and document number both differ, however a name is written', () => {
   const held = { name: 'Zhang San', card_no: '11010519491231002X', mobile: '13900000001' }
   const other = { name: 'Li Si', card_no: 'E1234567' }
-  const isOther = (fields: EmployeeFields, actual: EmployeeFields = held) =>
-    isAnotherPerson(desiring(fields), actual)
+  const isOther = (fields: EmployeeFields, actual: EmployeeFields = held, hadLeft = false) =>
+    isAnotherPerson(desiring(fields), actual, hadLeft)
   expect(isOther(other)).toBe(true)
   for (const same of [
     { ...other, name: 'ＺＨＡＮＧ·SAN' },
@@ -37,6 +37,11 @@ test('another person is one whose name and document number both differ, however 
     { name: 'Li Si', mobile: '13900000002' },
   ])
     expect(isOther(same), JSON.stringify(same)).toBe(false)
+  // Somebody who had left, and comes back by another name.
+  expect(isOther({ name: 'Li Si' }, held, true)).toBe(true)
+  expect(isOther({ ...other, card_no: null }, held, true)).toBe(true)
+  expect(isOther({ ...other, card_no: held.card_no }, held, true)).toBe(false)
+  expect(isOther({ name: 'Zhang San' }, held, true)).toBe(false)
   for (const untold of [{ ...held, card_no: null }, { ...held, name: null }, {}])
     expect(isOther(other, untold), JSON.stringify(untold)).toBe(false)
 })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
-import { createCompany, endOf } from '../helpers/company.ts'
+import { createCompany } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
 import { worded } from '../texts/worded.ts'
 
@@ -60,40 +60,6 @@ test("the platform's identity number never becomes a passport because HR says no
   expect((await company.onPlatform()).get('e0011')).toMatchObject({ card_type: 2, card_no: 'E12345678' })
 })
 
-test('a newcomer with the user id of somebody else does not get their account unless a person says so', async () => {
-  const person = (name: string, card: string, more = '') =>
-    hr(`update person set active = true, name = '${name}', card_no = '${card}'${more} where userid = 'e0005'`)
-  const onPlatform = async () => (await company.onPlatform()).get('e0005')
-  const [first, second] = ['11010519491231002X', '110105198001010016']
-  await person('Zhang San', first, ", mobile = '13900000012'")
-  await company.run('changes')
-  // Of the same person either may change, and both are somebody else.
-  await person('ZHANG·SAN', '110105197001010011')
-  await company.run('changes')
-  await person('Zhang San', first)
-  await company.run('changes')
-  await hr(`update person set active = false where userid = 'e0005'`)
-  await company.run('changes')
-  expect(await company.cases('e0005')).toMatchObject([{ category: 'left_hr', state: 'open' }])
-
-  await person('Li Si', second, ", mobile = '13900000099'")
-  expect(await company.run('changes')).toMatchObject({ result: { outcomes: { parked: 1 } } })
-  expect(await onPlatform()).toMatchObject({ name: 'Zhang San', card_no: first, mobile: '13900000012' })
-  const [open] = await company.cases('e0005')
-  expect(open).toMatchObject({ category: 'another_person', state: 'open', field: '' })
-  expect(open.changed_fields).toMatchObject([{ field: 'name' }, { field: 'card_no' }])
-  // Neither a full run, nor one of the whole category, is somebody's word about this person.
-  await company.run('full')
-  const { rows } = await company.db.query(`select dirsync.retry_category('another_person') as run`)
-  await endOf(company.db, Number(rows[0].run))
-  expect(await onPlatform()).toMatchObject({ name: 'Zhang San' })
-  expect(await company.cases('e0005')).toMatchObject([{ category: 'another_person', state: 'open' }])
-
-  await company.retry(open.id)
-  expect(await onPlatform()).toMatchObject({ name: 'Li Si', card_no: second, mobile: '13900000099' })
-  expect(await company.cases('e0005')).toMatchObject([{ state: 'resolved', resolution: 'succeeded' }])
-})
-
 test('an employee who has left is a finding, whatever the rest of the row holds', async () => {
   await hr(`update person set active = false, name = '***', mobile = '1990000****', email = 'deleted'
             where userid = 'e0000'`)
@@ -117,7 +83,7 @@ test('a user id that is too long for any index stops no one else', async () => {
 })
 
 test('the longest user id that is kept becomes a case, as one that breaks a rule', async () => {
-  const longest = randomBytes(1500).toString('base64').slice(0, 1999)
+  const longest = randomBytes(1000).toString('base64').slice(0, 1299)
   await hr(`insert into person (userid, name, active) values ('${longest}', 'Long', true)`)
   expect(await company.run('changes')).toMatchObject({ state: 'done', result: { outcomes: { parked: 1 } } })
   expect(await company.cases(longest)).toMatchObject([{ category: 'invalid_hr_row', state: 'open' }])

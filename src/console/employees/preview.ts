@@ -1,6 +1,6 @@
 import type { DueDeletion } from '../../directory/department.ts'
 import { FEATURE_FIELDS, type RowProblem, toDesired } from '../../directory/desired.ts'
-import { diffEmployee, type FieldUnit, isAnotherPerson, unkeptUnits } from '../../directory/difference.ts'
+import { diffEmployee, type FieldUnit, unkeptUnits } from '../../directory/difference.ts'
 import {
   EMPLOYEE_FIELDS,
   type EmployeeField,
@@ -19,7 +19,7 @@ import { departmentFacts, departmentsVerdict } from '../../sync/plan/departments
 import { type EmployeePlan, planEmployees } from '../../sync/plan/plan-employees.ts'
 import { countRejected, countUndecidedRuns, skippedEmployees } from '../../sync/plan/plan-tables.ts'
 import type { RunLimits } from '../../sync/runs/safety.ts'
-import { holdBack } from '../../sync/work/reconcile-employee.ts'
+import { holdBack, isOfAnother } from '../../sync/work/reconcile-employee.ts'
 import { type Message, message } from '../../texts/message.ts'
 import type { EmployeeMemories } from './story.ts'
 
@@ -148,7 +148,7 @@ export function previewEmployee(input: {
     hash,
     unkept,
   })
-  const isOther = actual !== null && isAnotherPerson(desired, actual)
+  const isOther = actual !== null && isOfAnother(desired, actual, memory.cases)
   const other = isOther ? message('said.another_person_unsent') : null
   const unsent = desired.active ? (whyUnsent(memory, hash) ?? other) : message('said.leavers_unsent')
   const isIn = (units: FieldUnit[], field: EmployeeField) => units.some(unit => unit.fields.includes(field))

@@ -1,7 +1,7 @@
 import { type ClientBase, onlyRow, type Pool } from '../../lib/database.ts'
 import { message, type Said, toStore } from '../../texts/message.ts'
 import { slowProbeDelay } from '../outbox/backoff.ts'
-import type { ClaimKey, OpenCase } from '../outbox/claim.ts'
+import { type ClaimKey, namesCase, type OpenCase } from '../outbox/claim.ts'
 import type { Failure, FinishedSettlement, Settlement } from '../outbox/outcome.ts'
 import type { MirrorOperation } from '../runs/mirror-kind.ts'
 
@@ -277,8 +277,7 @@ export async function markRetrying(
      select t.id, coalesce(
               -- The person who named the case; several people may have joined the run.
               (select c.requested_by from dirsync.command c
-               where c.run_id = $2 and c.name = 'retry'
-                 and coalesce(c.arguments -> 'ids', jsonb_build_array(c.arguments -> 'id')) @> to_jsonb(t.id)
+               where c.run_id = $2 and c.name = 'retry' and ${namesCase('c', 't')}
                order by c.id desc limit 1),
               -- Or who asked for the run, of what it is planned for. What it makes possible later, dirsync retries by itself.
               (select r.requested_by from dirsync.sync_run r

@@ -17,6 +17,8 @@ export interface OpenCase {
   sourceHash: string | null
   state: string
   occurrences: number
+  /** Of a case of another person: somebody has named this very case to be retried. */
+  isReleased: boolean
 }
 
 /** A worker's data at the start of a job: the outbox row and the stored state of the entity. */
@@ -160,12 +162,22 @@ const GIVEN_BACK_MS = 2000
  */
 export const LATE_EFFECT_MS = 1000
 
+/** SQL: command `c` names case `d`, by itself or with others. */
+export const namesCase = (c: string, d: string) =>
+  `coalesce(${c}.arguments -> 'ids', jsonb_build_array(${c}.arguments -> 'id')) @> to_jsonb(${d}.id)`
+
 /** SQL: the unresolved cases of an operation on an entity, each an `OpenCase` with its number. The parameters are expressions. */
 export function openCasesOf(operation: string, enterpriseCode: string, entityKey: string): string {
   return `coalesce((
     select jsonb_agg(jsonb_build_object(
              'id', d.id, 'field', d.field, 'category', d.category, 'sourceHash', d.source_hash,
-             'state', d.state, 'occurrences', d.occurrences))
+             'state', d.state, 'occurrences', d.occurrences,
+             'isReleased', case when d.category = 'another_person' and d.state = 'retrying' then exists (
+               select from dirsync.command c
+               where c.name = 'retry' and ${namesCase('c', 'd')}
+                 and c.run_id = (select run_id from dirsync.dead_letter_event e
+                                 where e.dead_letter_id = d.id and e.event = 'retried'
+                                 order by e.id desc limit 1)) else false end))
     from dirsync.dead_letter d
     where d.enterprise_code = ${enterpriseCode} and d.entity_key = ${entityKey} and d.operation = ${operation}
       and d.entity <> 'enterprise' and d.state <> 'resolved'), '[]')`

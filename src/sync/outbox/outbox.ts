@@ -131,6 +131,10 @@ const UNBOUND = `
                       -- A person's ignored case is retried when the HR row has changed, whether or not a plan has passed it.
                       and not (d.state = 'ignored'
                                and d.source_hash is distinct from coalesce(e.held_hash, e.source_hash)))
+    -- The account is another person's.
+    and not exists (select from dirsync.dead_letter d
+                    where d.enterprise_code = e.enterprise_code and d.entity_key = e.userid
+                      and d.operation = 'update-employee' and d.category = 'another_person' and d.state <> 'resolved')
     -- Without an HR source for the enterprise, it is unknown who is in service.
     and ${hasSource('e')}`
 

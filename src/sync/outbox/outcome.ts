@@ -153,6 +153,8 @@ export interface EmployeeMemory {
   /** The platform has answered where the employee is, or refuses to. */
   isAnswered: boolean
   deptCode: string | null
+  /** The platform has another person there: its open ids, and what was confirmed for the other, are not the employee's. */
+  isOther?: true
 }
 
 const NO_FACTS: AttemptFacts = { platformCode: null, traceId: null, error: null }

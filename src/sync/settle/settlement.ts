@@ -182,7 +182,8 @@ with s as materialized (
     calls jsonb, "waitedMs" jsonb, "rateLimited" jsonb,
     fields text[], "platformCode" bigint, "traceId" text, error jsonb,
     remember boolean, active boolean, "acknowledgedHash" uuid, "parkedHash" uuid, acknowledged jsonb,
-    overwritten jsonb, withheld text[], "platformState" text, "isAnswered" boolean, "deptCode" text)
+    overwritten jsonb, withheld text[], "platformState" text, "isAnswered" boolean, "deptCode" text,
+    "isOther" boolean)
   where position between 0 and 1000000
 ), locked as materialized (
   select s.*, s.done and p.version = s.version as is_done, p.version = s.version as is_current,
@@ -220,7 +221,7 @@ with s as materialized (
     and p.entity_key = l."entityKey" and p.detail = l.detail and not l.is_done
 ), unbound as (
   delete from dirsync.openid_binding b using locked l
-  where (l.remember and l."platformState" = 'absent' or l.outcome = 'awaiting_activation')
+  where (l.remember and l."platformState" = 'absent' or l.outcome = 'awaiting_activation' or l."isOther")
     and b.enterprise_code = l."enterpriseCode" and b.userid = l."entityKey"
 ), remembered as (
   insert into dirsync.employee as e (enterprise_code, userid, active, acknowledged_hash, parked_hash,
@@ -236,7 +237,9 @@ with s as materialized (
   set active = excluded.active,
       acknowledged_hash = excluded.acknowledged_hash, parked_hash = excluded.parked_hash,
       -- An account that the platform lacks holds nothing; the content of a later one is unknown.
-      acknowledged = case when excluded.platform_state = 'absent' then '{}'
+      acknowledged = case when excluded.platform_state = 'absent'
+                            or (excluded.enterprise_code, excluded.userid) in
+                               (select "enterpriseCode", "entityKey" from locked where "isOther") then '{}'
                           else e.acknowledged || excluded.acknowledged end,
       overwritten = case when excluded.platform_state = 'unknown' then e.overwritten
                          else excluded.overwritten end,

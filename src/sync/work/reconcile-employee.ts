@@ -77,7 +77,7 @@ async function bringInSync(
 ): Promise<JobResult> {
   const { key, claim, hash } = job
   const actual = toActual(await platform.getEmployee(employeeParams(key)))
-  if (isAnotherPerson(desired, actual) && !isReleased(claim)) return anotherPerson(job, desired, actual)
+  if (isOfAnother(desired, actual, claim.cases)) return anotherPerson(job, desired, actual)
   const differing = diffEmployee({ desired, actual, acknowledged: claim.acknowledged })
   const unkept = unkeptUnits(differing, { desired, actual, ...claim })
   const { send, blocked, parked, givenUp, mistaken } = holdBack(differing, {
@@ -221,9 +221,14 @@ async function unheededAgain(
   return probed.filter(unit => differing.includes(unit))
 }
 
-/** A person who knows the case has named the employee. */
-function isReleased({ named, cases }: Claim): boolean {
-  return named && cases.some(({ category, state }) => category === 'another_person' && state === 'retrying')
+/** Whether the platform's account is another person's, as far as can be told, and no one has said that it is the employee's. */
+export function isOfAnother(
+  desired: DesiredEmployee,
+  actual: EmployeeFields,
+  cases: readonly Pick<OpenCase, 'category' | 'isReleased'>[],
+): boolean {
+  const hadLeft = cases.some(({ category }) => category === 'left_hr' || category === 'another_person')
+  return isAnotherPerson(desired, actual, hadLeft) && !cases.some(({ isReleased }) => isReleased)
 }
 
 /** The platform has another person under this user id. Nothing is sent. */
@@ -239,6 +244,7 @@ function anotherPerson(
       ...unasked(true),
       parkedHash: hash,
       overwritten: claim.overwritten,
+      isOther: true,
       platformState: 'in_service',
       isAnswered: true,
       deptCode: dept_code ?? null,
@@ -247,6 +253,7 @@ function anotherPerson(
       failure({
         entity: 'employee',
         category: 'another_person',
+        field: 'userid',
         message: what,
         remedy: message('said.another_person_remedy'),
         changedFields: maskedFields(['name', 'card_no'], fields),
@@ -254,7 +261,8 @@ function anotherPerson(
         cases: claim.cases,
       }),
     ],
-    resolve: allBut(claim.cases),
+    // HR has somebody again. A case of its own, as a person may have put off that one.
+    resolve: allBut(claim.cases.filter(({ category }) => category !== 'left_hr')),
   })
 }
 

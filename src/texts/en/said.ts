@@ -34,7 +34,7 @@ export const saidTexts = {
   'said.another_person':
     'The platform has another person under this user id: both the name and the document number differ. Nothing was sent, so that nobody gets the account of somebody else.',
   'said.another_person_remedy':
-    "If HR has re-used the number, end the former employment in the platform's back office and let the newcomer join anew. If it is the same person, retry this case alone, not with others.",
+    "If HR has re-used the number, end the former employment in the platform's back office and let the newcomer join anew. If it is the same person, retry this very case: a retry of a list or category leaves it.",
   'said.another_person_unsent': 'the platform has another person under this user id',
   'said.not_applied': 'The platform accepted this value, and shows again what it showed before.',
   'said.not_applied_remedy':

@@ -1,0 +1,90 @@
+import { writeFile } from 'node:fs/promises'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { createCompany, endOf } from '../helpers/company.ts'
+import { duringFile } from '../helpers/during.ts'
+
+const company = duringFile(() => createCompany({ employees: 12, settings: { SELLER_APPIDS: '20000001' } }))
+const hr = (sql: string) => company.hr.query(sql)
+
+beforeAll(async () => {
+  await hr('alter table person add column card_no text')
+  await writeFile(company.settings.HR_EMPLOYEES_SQL as string, 'select * from person')
+  await company.start()
+  await company.run('full')
+})
+
+describe('a newcomer with the user id of somebody who is still in service', () => {
+  const [first, second] = ['11010519491231002X', '110105198001010016']
+  const person = (userid: string, name: string, card: string | null, mobile: string) =>
+    company.hr.query(
+      'update person set active = true, name = $2, card_no = $3, mobile = $4 where userid = $1',
+      [userid, name, card, mobile],
+    )
+  const former = async (userid: string) => {
+    await person(userid, 'Zhang San', first, `139000000${userid.slice(-2)}`)
+    await company.run('changes')
+  }
+  const leaves = async (userid: string) => {
+    await hr(`update person set active = false where userid = '${userid}'`)
+    await company.run('changes')
+    expect((await company.cases(userid)).at(-1)).toMatchObject({ category: 'left_hr', state: 'open' })
+  }
+  const onPlatform = async (userid: string) => (await company.onPlatform()).get(userid)
+  const caseOf = async (userid: string) => (await company.cases(userid)).at(-1)
+  const openids = async (userid: string) =>
+    (await company.db.query('select from dirsync.openid_binding where userid = $1', [userid])).rowCount
+  const waiting = { category: 'another_person', state: 'open', field: 'userid' }
+
+  test('does not get their account, or open ids, unless a person names the case', async () => {
+    await former('e0005')
+    // Of the same person either may change, and both are somebody else.
+    await person('e0005', 'ZHANG·SAN', '110105197001010011', '13900000005')
+    await company.run('changes')
+    await former('e0005')
+    await company.run('openids')
+    expect(await openids('e0005')).toBe(1)
+    await leaves('e0005')
+
+    await person('e0005', 'Li Si', second, '13900000099')
+    expect(await company.run('changes')).toMatchObject({ result: { outcomes: { parked: 1 } } })
+    const before = { name: 'Zhang San', card_no: first, mobile: '13900000005' }
+    expect(await onPlatform('e0005')).toMatchObject(before)
+    const open = await caseOf('e0005')
+    expect(open).toMatchObject({ ...waiting, changed_fields: [{ field: 'name' }, { field: 'card_no' }] })
+    expect((await company.cases('e0005')).filter(({ state }) => state !== 'resolved')).toHaveLength(1)
+    // Nothing of this is somebody's word about this person.
+    await company.run('full')
+    for (let times = 0; times < 2; times++) await company.run('employees', 'e0005')
+    const { rows } = await company.db.query(`select dirsync.retry_category('another_person') as run`)
+    await endOf(company.db, Number(rows[0].run))
+    await company.run('openids')
+    expect(await onPlatform('e0005')).toMatchObject(before)
+    expect(await caseOf('e0005')).toMatchObject(waiting)
+    expect(await openids('e0005')).toBe(0)
+
+    await company.retry(open.id)
+    expect(await onPlatform('e0005')).toMatchObject({ name: 'Li Si', card_no: second, mobile: '13900000099' })
+    expect(await caseOf('e0005')).toMatchObject({ state: 'resolved', resolution: 'succeeded' })
+    await company.run('openids')
+    expect(await openids('e0005')).toBe(1)
+  })
+
+  test('is one also where HR lacks the document of somebody who had left, and the case of that is put off', async () => {
+    await former('e0009')
+    await leaves('e0009')
+    await company.db.query(`select dirsync.snooze(id, now() + interval '30 days') from dirsync.dead_letter
+                            where entity_key = 'e0009' and state = 'open'`)
+    await person('e0009', 'Li Si', null, '13900000098')
+    await company.run('changes')
+    expect(await caseOf('e0009')).toMatchObject(waiting)
+    // The account goes, and the newcomer joins: nothing that was confirmed for the other counts.
+    await hr(`update person set cost_center_id = 77 where userid = 'e0009'`)
+    const { employees } = await company.control<{ employees: object[] }>('GET', 'state?userid=e0009')
+    await company.control('POST', 'employees', [
+      { ...employees[0], name: 'Li Si', card_type: null, card_no: null, mobile: '13900000098' },
+    ])
+    await company.run('changes')
+    expect(await onPlatform('e0009')).toMatchObject({ cost_center_id: 77 })
+    expect(await caseOf('e0009')).toMatchObject({ state: 'resolved' })
+  })
+})
