@@ -147,14 +147,18 @@ export async function untrue<Person extends Row>(
         (held as { mobile?: unknown }).mobile === row.mobile,
     )
     const isBroken = 'mobile' in row && /\D/.test(String(row.mobile))
+    const isOther =
+      'name' in row &&
+      row.name !== (platform.get(name) as { name?: unknown } | undefined)?.name &&
+      employee.cases?.some(text => /another_person/.test(text)) === true
     const isMissing = departments?.platform.has(qualified(enterpriseOf(name), row.dept_code ?? '')) === false
     if (employee.status !== 'awaiting_activation' || platform.has(name))
-      breaches.push(...untrueOf(employee, differs, isTaken || isMissing || isBroken))
+      breaches.push(...untrueOf(employee, differs, isTaken || isMissing || isBroken || isOther))
   }
   return breaches
 }
 
-/** @param differs fields, @param isRefused whether the row breaks a rule, or the platform must refuse it: another employee has the mobile number, or there is no such department */
+/** @param differs fields, @param isRefused whether the row breaks a rule, or the platform must refuse it: another employee has the mobile number, there is no such department, or the name is somebody else's */
 function untrueOf({ name, status, cases }: Shown, differs: string, isRefused: boolean): string[] {
   const breaches: string[] = []
   if (status === 'in_sync') {

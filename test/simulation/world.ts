@@ -187,7 +187,8 @@ export class World {
   newPerson(mobile: number): Person {
     this.#versions += 1
     return {
-      name: `n${this.#versions}`,
+      // Whoever comes back by another name is taken for somebody else.
+      name: 'n',
       mobile: `1380000000${mobile}`,
       remark: `v${this.#versions}`,
       dept_code: 'D0',
