@@ -313,6 +313,58 @@ describe('with updated_at mapped', () => {
     expect((await statistics()).at(-1)).toMatchObject({ read_all: false })
   })
 
+  describe('rows without a value that most have', () => {
+    const named = async (...userids: string[]) =>
+      under.planRequested(
+        await requestRun(under.store.pool, 'changes', userids, 'trigger'),
+        under.source(TIMED),
+        { breaker: { count: 10, percent: 10 } },
+      )
+    const WITHOUT_MOBILE = `insert into person (userid, name, mobile, updated_at)
+      select 'n' || i, 'new', null, now() from generate_series(1, 3) i`
+
+    test('have newcomers planned at once, and no other row read', async () => {
+      await inSync()
+      await hr(WITHOUT_MOBILE)
+      expect(await named('n1', 'n2', 'n3')).toMatchObject({
+        ...{ state: 'running', message: null },
+        plan: { reasons: { new: 3 } },
+      })
+      await plan()
+      await hr(`insert into person (userid, name, mobile) values ('m', 'new', null)`)
+      expect(await plan()).toMatchObject({ plan: { reasons: { new: 1 } } })
+      expect((await statistics()).at(-1)).toMatchObject({ read_all: false })
+    })
+
+    test('have no other row read while they do not change, or leave', async () => {
+      await inSync()
+      await hr(WITHOUT_MOBILE)
+      await named('n1', 'n2', 'n3')
+      await under.acknowledge()
+      await hr('update person set updated_at = now()')
+      expect(await named('n1', 'n2', 'n3')).toMatchObject({ planned: 0, message: null })
+      await hr(`update person set active = false where userid like 'n%'`)
+      expect(await named('n1', 'n2', 'n3')).toMatchObject({ message: null, plan: { reasons: { left: 3 } } })
+      expect(await requestReplan(under.store.pool, WHOLE)).toBeNull()
+    })
+
+    test('wait for a reading of all where they lost it, which the run says, while others go on', async () => {
+      await inSync()
+      await hr(WITHOUT_MOBILE)
+      await hr(`update person set mobile = null where userid in ('e1', 'e2', 'e3')`)
+      expect(await named('e1', 'e2', 'e3', 'n1')).toMatchObject({
+        state: 'running',
+        message: expect.stringContaining('3 employees changed in HR and all lack a value'),
+        plan: { reasons: { new: 1 } },
+      })
+      expect(
+        await under.store.rows(
+          `select entity_key from dirsync.pending where replan_at is not null order by 1`,
+        ),
+      ).toEqual(['e1', 'e2', 'e3'].map(entity_key => ({ entity_key })))
+    })
+  })
+
   test('an emptied table is suspect at once, for a run and for a preview', async () => {
     await inSync()
     await hr('delete from person')

@@ -40,6 +40,7 @@ import {
   type UndeliveredEnterprise,
 } from '../runs/safety.ts'
 import {
+  changedEmployees,
   compare,
   countChangedSince,
   countUndecided,
@@ -194,7 +195,7 @@ function isOver(elapsedMs: number, ms: number): boolean {
  * all rows show HR's state.
  */
 function looksOdd(
-  { source, difference: { changing, total } }: { source: SourceStatistics; difference: Difference },
+  { source, difference: { changing, total, reasons } }: { source: SourceStatistics; difference: Difference },
   last: SourceStatistics,
   { gate, breaker }: Pick<RunLimits, 'gate' | 'breaker'>,
 ): boolean {
@@ -203,7 +204,7 @@ function looksOdd(
     rows === 0 ||
     trips(breaker, changing, total) ||
     mayHaveEmptied(source, last, gate) ||
-    (changing > 0 && isEmptyThroughout(rows, column => empty[column] === rows, last))
+    isEmptyThroughout(reasons.changed ?? 0, column => empty[column] === rows, last)
   )
 }
 
@@ -275,8 +276,9 @@ async function awaitReplan(db: ClientBase, codes: SourceScope['codes']): Promise
 
 /**
  * The plan of a `changes` run of the rows that HR's trigger named by user id, in any enterprise. Employees whom HR no longer has
- * are left to a run that reads every row, since only that can tell a leaver from a broken mapping; so are all of them while the
- * mapping is another than that of the last such run, or while that one has not passed.
+ * are left to a run that reads every row, since only that can tell a leaver from a broken mapping. So are those who change and all
+ * lack a value that most have, as while a table that the mapping joins is empty for a moment; and all of them while the mapping is
+ * another than that of the last such run, or while that one has not passed.
  * @throws HrUnavailableError, HrDataError, MappingError
  */
 export async function planTriggered(
@@ -294,7 +296,7 @@ export async function planTriggered(
   const { fingerprint } = await hr.inspect()
   const last = await lastFullReading(db, source)
   // Through another mapping any row may look different, so that none is sent before all of them have been checked. Nor is one while
-  // HR as a whole looks wrong, which the run before may have found, or these rows do. One that is held itself is read again.
+  // HR as a whole looks wrong, which the run before may have found. One that is held itself is read again.
   const isChecked =
     last?.mapping === fingerprint && (state === 'held' || (await lastPlanPassed(db, source.name)))
   const mapping = isChecked ? fingerprint : undefined
@@ -313,25 +315,34 @@ export async function planTriggered(
     return { planned: { state: 'source_suspect', readAll: false, message: what }, apply: async () => {} }
   }
   const looked = inSource.flatMap(({ key, row }) => (row === 'duplicate' ? [] : [{ key, row }]))
-  const isOdd =
-    state !== 'held' &&
-    last &&
-    isEmptyThroughout(looked.length, column => looked.every(({ row }) => !row[column]), last.statistics)
-  if (isOdd) found.clear()
-  const rows = isOdd ? [] : looked
-  const staged = await stageRows(db, rows)
   const replans = await awaitReplan(db, codes)
   const inParts = await runsInParts(db, source.name, true)
   const wanted = { everything: false, maxAgeMs: null, readAll: false, replans, codes, inParts }
-  const difference = await traced('compare', () => compare(db, staged, wanted))
+  const comparedWith = async (rows: typeof looked) => {
+    const staged = await stageRows(db, rows)
+    return traced('compare', () => compare(db, staged, wanted))
+  }
+  const whole = await comparedWith(looked)
+  const keys = await changedEmployees(db)
+  const changed = looked.filter(({ key }) => keys.has(keyText(key)))
+  const isOdd =
+    state !== 'held' &&
+    last &&
+    isEmptyThroughout(changed.length, column => changed.every(({ row }) => !row[column]), last.statistics)
+  const waiting = isOdd ? changed : []
+  const difference = isOdd ? await comparedWith(looked.filter(one => !changed.includes(one))) : whole
   const { inScope, total, reasons, sample } = difference
   const missing = await knownInHr(
     db,
     candidates.filter(key => !found.has(keyText(key))),
   )
-  const plan = { reasons, sample, total }
-  const planned = { readAll: false, inScope, plan, mapping, ...withinBreaker(difference, breaker) }
-  return employeePlan(db, source, planned, { missing })
+  const verdict = withinBreaker(difference, breaker)
+  const wait = isOdd && message('said.changed_all_lack', { count: changed.length })
+  const planned = {
+    ...{ readAll: false, inScope, plan: { reasons, sample, total }, mapping, ...verdict },
+    ...(wait && { message: verdict.message ? [verdict.message, wait] : wait }),
+  }
+  return employeePlan(db, source, planned, { missing: [...missing, ...waiting.map(({ key }) => key)] })
 }
 
 /** The plan of a run of employees whom a person named: those that HR or dirsync knows by that user id, in any enterprise. */

@@ -68,8 +68,6 @@ export async function stageScan(
   codes: SourceScope['codes'],
   signal: AbortSignal,
 ): Promise<{ staged: Staged; source: SourceStatistics; mapping: string }> {
-  // Of a first reading that was not enough.
-  await db.query('drop table if exists pg_temp.staged, pg_temp.difference, pg_temp.stray')
   await makeStage(db)
   const scan = await hr.scan({ since: since ?? undefined, signal })
   const hasher = new RowHasher(scan.columns, new Date())
@@ -145,6 +143,8 @@ export async function stageRows(
 }
 
 async function makeStage(db: ClientBase): Promise<void> {
+  // Of a first reading that was not enough.
+  await db.query('drop table if exists pg_temp.staged, pg_temp.difference, pg_temp.stray')
   await db.query("set local work_mem = '256MB'")
   // Compiling the comparison takes PostgreSQL longer than it saves, and a small sample of `staged` suffices for the plan.
   await db.query('set local jit = off')
@@ -386,6 +386,14 @@ async function duplicates(db: ClientBase): Promise<string[]> {
      group by enterprise_code, userid having count(*) > 1 order by 1 limit 5`,
   )
   return rows.map(row => row.key)
+}
+
+/** `keyText` of the known employees in `difference` whose change would be sent. */
+export async function changedEmployees(db: ClientBase): Promise<Set<string>> {
+  const { rows } = await db.query<EmployeeKey>(
+    `select enterprise_code as "enterpriseCode", userid from difference where reason = 'changed'`,
+  )
+  return new Set(rows.map(keyText))
 }
 
 /** How many employees a plan leaves out because a person rejected this very row of HR. */

@@ -102,7 +102,7 @@ const FEWEST_ROWS = 3
 /** How seldom as many rows may be empty by chance, if rows of the last good run are drawn. */
 const SELDOM = 0.01
 
-/** Whether a column is empty in each of some rows, as hardly in as many of the last good run: what HR joins may be empty for a moment. */
+/** Whether a column is empty in each of some changed rows, as hardly in as many of the last good run: what HR joins may be empty for a moment. */
 export function isEmptyThroughout(
   rows: number,
   isEmpty: (column: string) => boolean,

@@ -305,6 +305,8 @@ export const saidTexts = {
   'said.employees_change': '{changing} of {total} employees would change, more than {count} and {percent} %.',
   'said.employees_change_or_leave':
     '{changing} of {total} employees would change, {gone} of them by leaving, about which nothing is sent: more than {count} and {percent} %.',
+  'said.changed_all_lack':
+    '{count} employees changed in HR and all lack a value that most have: they wait for a run that reads every row.',
   'said.most_left':
     'HR says that {left} of {total} employees have left, more than {percent} %: the mapping may be wrong about who is active.',
   'said.departments_go':

@@ -356,6 +356,8 @@ export const failures = {
     '共 {total} 名员工，其中 {changing} 名将发生变更，超过 {count} 名且超过 {percent}%。',
   'said.employees_change_or_leave':
     '共 {total} 名员工，其中 {changing} 名将发生变更（含 {gone} 名离职，离职不会发送任何数据），超过 {count} 名且超过 {percent}%。',
+  'said.changed_all_lack':
+    '{count} 名员工在人事数据中有变更，且都缺少多数员工都有的某项值：将由下一次读取全部数据的同步任务处理。',
   'said.most_left':
     '按人事数据，{total} 名员工中有 {left} 名已离职，超过 {percent}%：映射对在职的判断可能有误。',
   'said.departments_go': '共 {total} 个部门，其中 {changing} 个将被删除，超过 {count} 个且超过 {percent}%。',
