@@ -242,7 +242,8 @@ function kindOf({ full }: PlanOptions): 'full' | 'changes' {
   return full ? 'full' : 'changes'
 }
 
-function passes({ employees, departments }: RunPreview): boolean {
+function passes({ employees, departments, departmentsError }: RunPreview): boolean {
+  if (departmentsError) return false
   return employees.state === 'running' && (departments?.verdict.state ?? 'running') === 'running'
 }
 
@@ -288,7 +289,7 @@ async function compared(
 
 function document(
   kind: string,
-  { employees, departments, openids, rejected, undecided }: RunPreview,
+  { employees, departments, departmentsError, openids, rejected, undecided }: RunPreview,
   platform: Comparison | null,
 ) {
   const { difference, state, message } = employees
@@ -317,6 +318,7 @@ function document(
       message: departments.verdict.message,
       deletions: departments.deletions.map(departmentName),
     },
+    departments_error: departmentsError,
     openids: { missing: openids },
     platform,
   }
@@ -324,7 +326,7 @@ function document(
 
 function printPlan(
   kind: string,
-  { employees, departments, openids, rejected, undecided }: RunPreview,
+  { employees, departments, departmentsError, openids, rejected, undecided }: RunPreview,
   { comparison, halt, partly, source }: Omit<SourcePlan, 'preview'>,
   program: string,
 ): void {
@@ -358,7 +360,7 @@ function printPlan(
     // How an HR that looks wrong differs is no plan.
     ...(state === 'source_suspect' ? [] : ofEmployees),
     ['left_out', leftOut(employees.source)],
-    ['departments', departmentsLine(departments, source)],
+    ['departments', departmentsLine({ departments, departmentsError }, source)],
     ['open_ids', say('shell.openids_missing', { count: openids })],
   ])
   if (difference.first) printText(say('shell.first_run'))
@@ -426,7 +428,11 @@ function skippedText(plan: PlanSummary | null | undefined): string | null {
   return plan?.skipped === undefined ? null : say('shell.confirmed_recently', { count: plan.skipped })
 }
 
-function departmentsLine(departments: RunPreview['departments'], source: string): string {
+function departmentsLine(
+  { departments, departmentsError }: Pick<RunPreview, 'departments' | 'departmentsError'>,
+  source: string,
+): string {
+  if (departmentsError) return say('shell.departments_unplanned', { why: said(departmentsError) })
   if (!departments)
     return say('shell.no_departments_sql', { setting: source ? 'departments_sql' : 'HR_DEPARTMENTS_SQL' })
   const { deletions, verdict } = departments

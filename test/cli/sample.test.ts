@@ -309,6 +309,24 @@ describe('plan', () => {
     await deployment.own.pool.query('delete from dirsync.sync_run where id = $1', [rows[0].id])
   })
 
+  test('of employees is shown while only departments have none', async () => {
+    const broken = join(await temporaryFolder(), 'broken.sql')
+    await writeFile(broken, 'select gone as dept_code, null as parent_code, true as active from hr.person')
+    const settings = { ...deployment.settings, HR_DEPARTMENTS_SQL: broken }
+    const why = 'column "gone" does not exist'
+    const json = await run(['plan', '--json'], settings)
+    expect(json.code).toBe(1)
+    expect(json.json()).toMatchObject({
+      ...{ verdict: 'would run', in_scope: 334, openids: { missing: 0 }, rejected: 0 },
+      ...{ departments: null, departments_error: expect.stringContaining(why) },
+    })
+    expect((await dirsync('plan', '--json')).json().departments_error).toBeNull()
+    const { code, stdout } = await run(['plan'], settings)
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/334 in scope/)
+    expect(stdout.replace(/\s+/g, ' ')).toMatch(/ departments not planned: \S*broken\.sql:1:8: column "gone"/)
+  })
+
   test('tells what is deleted beside the enterprise of which nothing is', async () => {
     const { pool } = deployment.own
     const closed = join(await temporaryFolder(), 'closed.sql')

@@ -11,16 +11,17 @@ import {
 import { isKeyless, rowHash, rowIsActive } from '../../directory/hash.ts'
 import { hideValue, maskValue } from '../../directory/masking.ts'
 import { type HrEmployeeRow, keyOfRow } from '../../hr/scan.ts'
+import { isOfHr } from '../../hr/source.ts'
 import type { NamedSource } from '../../hr/sources.ts'
 import type { ScanSpool } from '../../hr/spool.ts'
-import { type Pool, rolledBack } from '../../lib/database.ts'
+import { type ClientBase, type Pool, rolledBack } from '../../lib/database.ts'
 import { countUnbound } from '../../sync/outbox/outbox.ts'
 import { departmentFacts, departmentsVerdict } from '../../sync/plan/departments.ts'
 import { type EmployeePlan, planEmployees } from '../../sync/plan/plan-employees.ts'
 import { countRejected, countUndecidedRuns, skippedEmployees } from '../../sync/plan/plan-tables.ts'
 import type { RunLimits } from '../../sync/runs/safety.ts'
 import { holdBack, isOfAnother } from '../../sync/work/reconcile-employee.ts'
-import { type Message, message } from '../../texts/message.ts'
+import { type Message, message, type Said, saidBy } from '../../texts/message.ts'
 import type { EmployeeMemories } from './story.ts'
 
 // What a run would do
@@ -33,18 +34,22 @@ export interface RunPreview {
    * spool.
    */
   rows: () => AsyncIterable<HrEmployeeRow>
-  /** Null without a mapping of departments. */
-  departments: {
-    total: number
-    deletions: DueDeletion[]
-    verdict: ReturnType<typeof departmentsVerdict>
-  } | null
+  /** Null without a mapping of departments, or while they cannot be read. */
+  departments: DepartmentsPreview | null
+  /** Why departments cannot be read, for which employees do not wait. */
+  departmentsError: Said | null
   /** Missing bindings: employees × merchant applications. */
   openids: number
   /** Employees who differ, but a person rejected the change. */
   rejected: number
   /** Employees about whom a person has yet to decide, of held runs that are decided in parts. */
   undecided: { run: number; count: number }[]
+}
+
+interface DepartmentsPreview {
+  total: number
+  deletions: DueDeletion[]
+  verdict: ReturnType<typeof departmentsVerdict>
 }
 
 /**
@@ -78,12 +83,26 @@ export function previewRun(options: {
     const openids = await countUnbound(db, sellerAppids, source.codes)
     const rejected = await countRejected(db, source.codes)
     const undecided = await countUndecidedRuns(db)
-    if (!hr.hasDepartments) return { employees, rows, departments: null, openids, rejected, undecided }
-    const facts = await departmentFacts(db, source, await hr.departments({ isForRun: true }), limits)
-    const { total, deletions } = facts
-    const verdict = departmentsVerdict(facts, limits)
-    return { employees, rows, departments: { total, deletions, verdict }, openids, rejected, undecided }
+    const ofDepartments = await previewDepartments(db, source, limits)
+    return { employees, rows, ...ofDepartments, openids, rejected, undecided }
   })
+}
+
+async function previewDepartments(
+  db: ClientBase,
+  source: NamedSource,
+  limits: RunLimits,
+): Promise<Pick<RunPreview, 'departments' | 'departmentsError'>> {
+  if (!source.hr.hasDepartments) return { departments: null, departmentsError: null }
+  try {
+    const facts = await departmentFacts(db, source, await source.hr.departments({ isForRun: true }), limits)
+    const { total, deletions } = facts
+    const departments = { total, deletions, verdict: departmentsVerdict(facts, limits) }
+    return { departments, departmentsError: null }
+  } catch (error) {
+    if (!isOfHr(error)) throw error
+    return { departments: null, departmentsError: saidBy(error) }
+  }
 }
 
 async function* rowsToAsk(

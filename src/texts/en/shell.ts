@@ -94,6 +94,7 @@ export const shell = {
   'shell.then_approve': '{command}, then {approve}',
   'shell.no_departments_sql': '{setting} is not set: none is ever deleted',
   'shell.none_to_delete': 'none to delete',
+  'shell.departments_unplanned': 'not planned: {why}',
   'shell.departments_to_delete':
     '{count, plural, one {# department} other {# departments}} to delete: {names}',
   'shell.departments_held':

@@ -92,6 +92,7 @@ export const shell = {
   'shell.then_approve': '{command}，然后 {approve}',
   'shell.no_departments_sql': '未设置 {setting}：不会删除任何部门',
   'shell.none_to_delete': '没有待删除部门',
+  'shell.departments_unplanned': '没有计划：{why}',
   'shell.departments_to_delete': '待删除部门 {count, number} 个：{names}',
   'shell.departments_held': '待删除部门 {count, number} 个，将待审批：{names}',
   'shell.departments_but': '{go}。{why}',
