@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CallRecord } from '../../emulator/call-log.ts'
 import { startEmulator } from '../../emulator/emulator.ts'
 import { HrSources } from '../../src/hr/sources.ts'
@@ -75,18 +75,25 @@ describe('what a worker has in hand, but its call has been in line for longer th
   async function carryOut(keys: ClaimKey[], operation: string, meanwhile: () => Promise<unknown>) {
     const [inLine, turn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let waiting = 0
-    const client = new PlatformClient({
-      baseUrl: emulator.url,
-      ...application,
-      pacer: Object.assign(new LocalPacer(10_000), {
-        acquire: async (request: { operation: string }) => {
-          if (request.operation !== operation) return
-          waiting += 1
-          if (waiting === keys.length) inLine.resolve()
-          await turn.promise
-        },
-      }),
+    const { ended } = await begin(keys, async request => {
+      if (request.operation !== operation) return
+      waiting += 1
+      if (waiting === keys.length) inLine.resolve()
+      await turn.promise
     })
+    await Promise.race([inLine.promise, ended])
+    await Promise.all([meanwhile(), setTimeout(5000)])
+    turn.resolve()
+    await ended
+  }
+
+  /** Has a worker take work over. @returns its end */
+  async function begin(
+    keys: ClaimKey[],
+    acquire: (request: { operation: string }) => Promise<void> = async () => {},
+  ): Promise<{ ended: Promise<void> }> {
+    const pacer = Object.assign(new LocalPacer(10_000), { acquire })
+    const client = new PlatformClient({ baseUrl: emulator.url, ...application, pacer })
     const locks = new SessionLocks(store.url, SILENT)
     onTestFinished(async () => {
       await Promise.all([locks.close(), client.close()])
@@ -98,11 +105,7 @@ describe('what a worker has in hand, but its call has been in line for longer th
     })
     const [{ operation: name } = E0] = keys
     const job = { name, keys: keys.map(formatJobKey), priority: 3 }
-    const { ended } = await processor.process(job, new AbortController().signal)
-    await Promise.race([inLine.promise, ended])
-    await Promise.all([meanwhile(), setTimeout(5000)])
-    turn.resolve()
-    await ended
+    return processor.process(job, new AbortController().signal)
   }
   const writes = async () => {
     const { calls } = await controlOf(emulator.url)<{ calls: CallRecord[] }>('GET', 'calls')
@@ -159,5 +162,37 @@ describe('what a worker has in hand, but its call has been in line for longer th
       plans.hr.query(`update department set active = true, closed_at = null where dept_code = 'D1'`),
     )
     expect(await writes()).toMatchObject([{ dept_code: 'D2' }])
+  })
+
+  test('is no deletion that waits for who is unlocated: HR is not read for it, and it is tried ever more rarely', async () => {
+    await plans.hire(1)
+    await plan()
+    await plans.hr.query(
+      `insert into department (dept_code, active, closed_at) values ('D0', true, null), ('D1', false, now() - interval '1 day')`,
+    )
+    await store.pool.query(`update dirsync.employee set platform_state = 'absent'`)
+    const { id } = await plan('departments')
+    await store.pool.query('update dirsync.sync_run set approved = true where id = $1', [id])
+    const locate = (state: string) =>
+      store.pool.query('update dirsync.employee set platform_state = $1', [state])
+    await locate('unknown')
+    const reading = vi.spyOn(hr(), 'departments')
+    onTestFinished(() => reading.mockRestore())
+    const tried = async () => {
+      await (await begin([{ ...E0, operation: 'delete-department', entityKey: 'D1' }])).ended
+      const [work] = await store.rows(
+        `with was as (select not_before from dirsync.pending where entity_key = 'D1')
+         update dirsync.pending set not_before = now() where entity_key = 'D1'
+         returning round(extract(epoch from (select not_before from was) - now()) / 60)::int as minutes`,
+      )
+      return work?.minutes
+    }
+    const delays = []
+    for (let i = 0; i < 7; i += 1) delays.push(await tried())
+    expect(delays).toEqual([1, 2, 4, 8, 16, 30, 30])
+    expect(reading).not.toHaveBeenCalled()
+    await locate('absent')
+    expect(await tried()).toBeUndefined()
+    expect(await writes()).toMatchObject([{ dept_code: 'D1' }])
   })
 })

@@ -12,6 +12,14 @@ export function retryDelay(attempts: number, random: number): number {
   return jitter(Math.min(1000 * 4 ** (attempts - 1), 60_000), random)
 }
 
+/**
+ * Milliseconds until a deletion that cannot be decided yet is looked at again, after it had to wait so often in a row: a minute,
+ * doubling up to half an hour. Those of a run come back together, and share a reading of HR.
+ */
+export function waitingDelay(waits: number): number {
+  return Math.min(60_000 * 2 ** waits, HOUR / 2)
+}
+
 /** Milliseconds until a halt is probed again after `probes` failed probes: 2 s, doubling up to 5 min, ± 30 %. */
 export function probeDelay(probes: number, random: number): number {
   return jitter(Math.min(2000 * 2 ** probes, 300_000), random)

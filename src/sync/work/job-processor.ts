@@ -14,6 +14,7 @@ import { Semaphore, within } from '../../lib/waiting.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { type DeliveredJob, type JobOperation, parseJobKey } from '../../queue/job.ts'
 import { message, type Said, saidBy } from '../../texts/message.ts'
+import { waitingDelay } from '../outbox/backoff.ts'
 import { type Claim, type ClaimKey, claim, isPresentRequest } from '../outbox/claim.ts'
 import { noteSending, plannedHash, type Sending } from '../outbox/employee.ts'
 import { halt, haltForHr, healHrHalt, liftHalts } from '../outbox/halts.ts'
@@ -34,7 +35,7 @@ import {
   unfinished,
   unsent,
 } from '../outbox/outcome.ts'
-import { type DepartmentFacts, employeeUnlocated } from '../plan/departments.ts'
+import { type DepartmentFacts, employeeUnlocated, unlocatedIn } from '../plan/departments.ts'
 import { readRun } from '../runs/run.ts'
 import { runSpan } from '../runs/run-trace.ts'
 import type { RunLimits } from '../runs/safety.ts'
@@ -59,8 +60,8 @@ const SETTLED_WITHIN_MS = 100
 const GRACE_MS = 700
 /** A write whose turn comes later than this after its claim is sent only if it is still wanted. */
 const FRESH_MS = 5000
-/** How long a deletion waits while HR's departments cannot be read. */
-const DEPARTMENTS_MS = 60_000
+/** More waits in a row than this make none longer. */
+const MAX_WAITS = 5
 
 interface JobProcessorDependencies {
   pool: Pool
@@ -288,7 +289,7 @@ export class JobProcessor {
           return { result: await locateRejected(employee, claimed, platform) }
         // If the row is the one of the held plan, worker and plan agree: replan without counting it.
         return (claimed.isHeld && sourceHash === claimed.heldHash) ||
-          (await replansBefore(this.#deps.pool, key)) + 1 < MAX_REPLANS
+          (await inARow(this.#deps.pool, key, 'replan', MAX_REPLANS)) + 1 < MAX_REPLANS
           ? { result: unfinished('replan', atOnce(claimed)) }
           : { result: planNeverMatches(claimed) }
       }
@@ -320,23 +321,30 @@ export class JobProcessor {
     source: NamedSource,
     platform: CountedPlatform,
   ): Promise<JobResult> {
-    const wait = (error: Said) =>
-      unfinished('wait', { ...atOnce(claimed), delayMs: DEPARTMENTS_MS }, { error })
+    const { pool } = this.#deps
+    const { enterpriseCode, entityKey: deptCode } = key
+    const wait = async (error: Said) => {
+      const delayMs = waitingDelay(await inARow(pool, key, 'wait', MAX_WAITS))
+      return unfinished('wait', { ...atOnce(claimed), delayMs }, { error })
+    }
+    const keep = async (unlocated: DepartmentFacts['unlocated']) => {
+      const error = employeeUnlocated(enterpriseCode, unlocated)
+      const run = claimed.runId === null ? null : await readRun(pool, claimed.runId)
+      // The next run plans it again, and would ask the person who approved it again.
+      return run?.approved ? wait(error) : finished('obsolete', { error, resolve: allBut(claimed.cases) })
+    }
     try {
+      // Told at once, and by an index: HR may count all of its employees.
+      const before = await unlocatedIn(pool, [enterpriseCode])
+      if (before.has(enterpriseCode)) return await keep(before)
       const { wanted, doubt, unlocated } = await this.#departmentFacts(source, claimed.runId)
-      if (doubt) return wait(doubt.message)
-      const { enterpriseCode, entityKey: deptCode } = key
-      if (unlocated.has(enterpriseCode)) {
-        const error = employeeUnlocated(enterpriseCode, unlocated)
-        const run = claimed.runId === null ? null : await readRun(this.#deps.pool, claimed.runId)
-        // The next run plans it again, and would ask the person who approved it again.
-        return run?.approved ? wait(error) : finished('obsolete', { error, resolve: allBut(claimed.cases) })
-      }
+      if (doubt) return await wait(doubt.message)
+      if (unlocated.has(enterpriseCode)) return await keep(unlocated)
       return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
     } catch (error) {
       if (error instanceof HrUnavailableError) return this.#haltForHr(claimed, source, error)
       // Employees do not wait because of an error in departments.
-      if (isOfHr(error)) return wait(saidBy(error))
+      if (isOfHr(error)) return await wait(saidBy(error))
       return this.#fail(key, claimed, error, null)
     }
   }
@@ -518,14 +526,14 @@ function poisoned(key: ClaimKey, { active, sourceHash, cases }: Claim): JobResul
   })
 }
 
-/** How many of the latest attempts, at most MAX_REPLANS, were replans. */
-async function replansBefore(db: Pool, key: ClaimKey): Promise<number> {
+/** How many of the latest attempts, at most so many, had this outcome. */
+async function inARow(db: Pool, key: ClaimKey, outcome: Outcome, most: number): Promise<number> {
   const { rows } = await db.query<{ outcome: Outcome }>(
     `select outcome from dirsync.attempt
-     where enterprise_code = $1 and entity_key = $2 and operation = $3 order by id desc limit ${MAX_REPLANS}`,
-    [key.enterpriseCode, key.entityKey, key.operation],
+     where enterprise_code = $1 and entity_key = $2 and operation = $3 order by id desc limit $4`,
+    [key.enterpriseCode, key.entityKey, key.operation, most],
   )
-  const other = rows.findIndex(({ outcome }) => outcome !== 'replan')
+  const other = rows.findIndex(row => row.outcome !== outcome)
   return other < 0 ? rows.length : other
 }
 
