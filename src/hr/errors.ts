@@ -51,6 +51,15 @@ export class HrDeliveryError extends HrUnavailableError {
   }
 }
 
+/** A statement took too long, which does not mean that HR is away. */
+export class HrTooSlowError extends HrUnavailableError {
+  override readonly name = 'HrTooSlowError'
+
+  constructor(timeoutMs: number) {
+    super(message('said.hr_too_slow', { seconds: Math.round(timeoutMs / 1000) }))
+  }
+}
+
 /** HR returned rows that the mapping or dirsync cannot use as a whole. A single bad employee does not count. */
 export class HrDataError extends SaidError {
   readonly code = 'HR_DATA'
@@ -102,11 +111,6 @@ export function hrRefuses(what: keyof typeof REFUSALS, reason: string, cause: un
 /** A server that lacks what dirsync's own statements use; a mapping is not at fault. */
 export function hrTooOld(version: string, oldest: number): HrUnavailableError {
   return new HrUnavailableError(message('said.hr_too_old', { version, oldest }))
-}
-
-/** A statement that took too long does not mean that HR is away. */
-export function hrTooSlow(timeoutMs: number): HrUnavailableError {
-  return new HrUnavailableError(message('said.hr_too_slow', { seconds: Math.round(timeoutMs / 1000) }))
 }
 
 /** @param reason the server's own words about a mapping's text, which must not hold values of rows, or a message */

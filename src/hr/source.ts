@@ -34,6 +34,7 @@ import { type ChangedRow, readChangedRows } from './updated-times.ts'
 export {
   HrDataError,
   HrDeliveryError,
+  HrTooSlowError,
   HrUnavailableError,
   isOfHr,
   MappingError,

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { HrDepartmentRow } from '../../src/hr/departments.ts'
 import { WHOLE } from '../../src/hr/sources.ts'
 import { knownDepartments, rememberDepartments } from '../../src/sync/plan/departments.ts'
@@ -183,9 +183,11 @@ describe('deletions', () => {
     const hr = hrSource(url, 'select userid, name, dept_code from person', { departments: HR })
     let reads = 0
     const read = hr.departments.bind(hr)
-    hr.departments = () => {
+    let slowly = async () => {}
+    hr.departments = async options => {
       reads += 1
-      return read()
+      await slowly()
+      return read(options)
     }
     const gate = { maxFewerRows: 20, maxEmptied: 20 }
     const reader = new DepartmentReader(store.pool, { ...WHOLE, hr }, { gate, departmentGraceMs: 0 })
@@ -195,8 +197,8 @@ describe('deletions', () => {
       finished_at: new Date(),
       source: { rows: 1, keyless: 0, empty: {} },
     })
-    const wanted = async (of: number | null) =>
-      (await reader.facts(of)).wanted.map(({ deptCode }) => deptCode)
+    const wanted = async (run: number | null, since = performance.now()) =>
+      (await reader.facts({ run, since })).wanted.map(({ deptCode }) => deptCode)
     const all = await Promise.all(Array.from({ length: 100 }, () => wanted(run)))
     expect(reads).toBe(1)
     expect(await wanted(run)).toHaveLength(5)
@@ -210,5 +212,23 @@ describe('deletions', () => {
     await wanted(null)
     await wanted(null)
     expect(reads).toBe(4)
+    // What took long is believed for as long, and also looks again for those that were claimed before it.
+    const clock = vi.spyOn(performance, 'now')
+    onTestFinished(() => clock.mockRestore())
+    let passed = 0
+    const present = performance.now()
+    clock.mockImplementation(() => present + passed)
+    slowly = async () => {
+      passed += 40_000
+    }
+    await Promise.all([wanted(run), wanted(run + 2)])
+    passed += 39_000
+    await Promise.all([wanted(run), wanted(run + 2), wanted(null, present)])
+    expect(reads).toBe(5)
+    await wanted(null)
+    expect(reads).toBe(6)
+    passed += 41_000
+    await wanted(null, present)
+    expect(reads).toBe(7)
   })
 })

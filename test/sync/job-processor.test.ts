@@ -195,4 +195,32 @@ describe('what a worker has in hand, but its call has been in line for longer th
     expect(await tried()).toBeUndefined()
     expect(await writes()).toMatchObject([{ dept_code: 'D1' }])
   })
+
+  test('is no deletion while something in HR is locked: it alone waits', async () => {
+    await plans.hire(1)
+    await plan()
+    await plans.hr.query(
+      `insert into department (dept_code, active, closed_at) values ('D0', true, null), ('D1', false, now() - interval '1 day')`,
+    )
+    await store.pool.query(`update dirsync.employee set platform_state = 'absent'`)
+    await plan('departments')
+    const limited = hr()
+    const read = limited.departments.bind(limited)
+    const reading = vi
+      .spyOn(limited, 'departments')
+      .mockImplementation(({ timeoutMs, ...options } = {}) =>
+        read({ ...options, timeoutMs: timeoutMs ? timeoutMs / 2000 : null }),
+      )
+    onTestFinished(() => reading.mockRestore())
+    const other = await plans.hr.connect()
+    await other.query('begin; lock table department')
+    await (await begin([{ ...E0, operation: 'delete-department', entityKey: 'D1' }])).ended
+    await other.query('rollback')
+    other.release()
+    expect(await store.rows(`select outcome from dirsync.attempt where entity_key = 'D1'`)).toEqual([
+      { outcome: 'wait' },
+    ])
+    expect(await store.rows('select from dirsync.halt')).toEqual([])
+    expect(await writes()).toEqual([])
+  })
 })

@@ -1,8 +1,8 @@
 import { type Message, message } from '../../texts/message.ts'
 import {
   HrDataError,
+  HrTooSlowError,
   HrUnavailableError,
-  hrTooSlow,
   isExplained,
   mappingRefused,
   type Place,
@@ -46,7 +46,7 @@ export function toHrError(
   hasRows = true,
 ): Error {
   if (isExplained(error)) return error
-  if (timeoutMs !== null) return hrTooSlow(timeoutMs)
+  if (timeoutMs !== null) return new HrTooSlowError(timeoutMs)
   const told = duckDbError(error)
   if (!told || !statement || TRANSIENT.has(told.type))
     // DuckDB's own message would be shown as the cause, mostly as JSON.

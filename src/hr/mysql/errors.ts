@@ -1,8 +1,8 @@
 import type { QueryError } from 'mysql2'
 import {
+  HrTooSlowError,
   hrAway,
   hrRefuses,
-  hrTooSlow,
   isExplained,
   mappingRefused,
   onlyPlaceOf,
@@ -64,7 +64,7 @@ interface ServerError extends QueryError {
 export function toHrError(error: unknown, statement?: Statement, timeoutMs: number | null = null): Error {
   if (isExplained(error)) return error
   const { errno, code, sqlState, sqlMessage } = error as Partial<ServerError>
-  if (errno !== undefined && TOO_SLOW.has(errno) && timeoutMs !== null) return hrTooSlow(timeoutMs)
+  if (errno !== undefined && TOO_SLOW.has(errno) && timeoutMs !== null) return new HrTooSlowError(timeoutMs)
   const refusal = REFUSALS[errno ?? code ?? '']
   if (refusal) return hrRefuses(refusal, code ?? String(errno), error)
   if (!sqlState || !sqlMessage || !errno) return hrAway(code ?? 'connection lost', error)

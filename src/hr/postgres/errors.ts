@@ -1,8 +1,8 @@
 import pg from 'pg'
 import {
+  HrTooSlowError,
   hrAway,
   hrRefuses,
-  hrTooSlow,
   isExplained,
   mappingRefused,
   type Place,
@@ -57,7 +57,7 @@ export function toHrError(
   timeoutMs = LOOKUP_MS,
 ): Error {
   if (isExplained(error)) return error
-  if (error instanceof Error && error.message === OUT_OF_TIME) return hrTooSlow(timeoutMs)
+  if (error instanceof Error && error.message === OUT_OF_TIME) return new HrTooSlowError(timeoutMs)
   if (!(error instanceof pg.DatabaseError)) return unavailable(error, codeOf(error))
   const state = error.code ?? 'no SQLSTATE'
   if (TRANSIENT.test(state) || !statement) return unavailable(error, state)

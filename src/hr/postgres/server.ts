@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { message } from '../../texts/message.ts'
-import { HrUnavailableError, hrTooSlow, mappingRefused, placeAfter } from '../errors.ts'
+import { HrTooSlowError, HrUnavailableError, mappingRefused, placeAfter } from '../errors.ts'
 import {
   type DescribedColumn,
   type HrFacts,
@@ -245,7 +245,7 @@ class PostgresSession implements HrSession {
     const failure = toHrError(error)
     const cause = failure.cause as { code?: string } | undefined
     const isTooSlow = failure instanceof HrUnavailableError && cause?.code === QUERY_CANCELED
-    return isTooSlow && this.#timeoutMs !== null ? hrTooSlow(this.#timeoutMs) : failure
+    return isTooSlow && this.#timeoutMs !== null ? new HrTooSlowError(this.#timeoutMs) : failure
   }
 }
 

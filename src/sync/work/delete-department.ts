@@ -15,42 +15,64 @@ import {
 } from '../plan/departments.ts'
 import type { CountedPlatform } from './counted-platform.ts'
 
-/** How long deletions of one run share a reading of HR. */
+/** How long deletions of one run share a reading of HR, or for as long as it took. */
 const BELIEVED_MS = 30_000
+/** What was read for a write is sent without another look for this long. */
+export const FRESH_MS = 5000
+/** How long HR may take for each statement of a reading, as it may count all employees. */
+const READING_MS = 10 * 60_000
 
 /**
  * Reads a source's departments for the jobs that delete them: all jobs of a run share a reading of HR. The stored departments
  * are read for every request.
  */
 export class DepartmentReader {
-  readonly #batcher: Batcher<number | null, DepartmentFacts>
-  #last: { run: number | null; begun: number; reading: DepartmentReading } | undefined
+  readonly #batcher: Batcher<DepartmentsWanted, DepartmentFacts>
+  #last: Reading | undefined
 
   constructor(db: Pool, source: NamedSource, limits: DepartmentLimits) {
     this.#batcher = new Batcher(
-      async runs => {
-        const facts = await checked(db, source, await this.#read(db, source, runs), limits)
-        return runs.map(() => facts)
+      async wanted => {
+        const facts = await checked(db, source, await this.#read(db, source, wanted), limits)
+        return wanted.map(() => facts)
       },
       { maxBatch: 500 },
     )
   }
 
-  /** @param run that requested the deletion; null: HR is read anew */
-  facts(run: number | null): Promise<DepartmentFacts> {
-    return this.#batcher.submit(run)
+  /** @throws HrTooSlowError and others of HR */
+  facts(wanted: DepartmentsWanted): Promise<DepartmentFacts> {
+    return this.#batcher.submit(wanted)
   }
 
-  async #read(db: Pool, source: NamedSource, runs: readonly (number | null)[]): Promise<DepartmentReading> {
-    const [first = null] = runs
-    const run = runs.every(other => other === first) ? first : null
+  async #read(db: Pool, source: NamedSource, wanted: DepartmentsWanted[]): Promise<DepartmentReading> {
     const last = this.#last
     const begun = performance.now()
-    if (last && run !== null && last.run === run && begun - last.begun < BELIEVED_MS) return last.reading
-    const reading = await remembered(db, source, await source.hr.departments())
-    this.#last = { run, begun, reading }
-    return reading
+    if (last && wanted.every(one => serves(last, one, begun))) return last.read
+    const read = await remembered(db, source, await source.hr.departments({ timeoutMs: READING_MS }))
+    const runs = new Set(wanted.map(({ run }) => run))
+    this.#last = { runs, begun, ended: performance.now(), read }
+    return read
   }
+}
+
+export interface DepartmentsWanted {
+  /** That requested the deletion; null: only a fresh reading will do that began … */
+  run: number | null
+  /** … after this, by `performance.now()`. */
+  since: number
+}
+
+interface Reading {
+  runs: ReadonlySet<number | null>
+  begun: number
+  ended: number
+  read: DepartmentReading
+}
+
+function serves({ runs, begun, ended }: Reading, { run, since }: DepartmentsWanted, now: number): boolean {
+  const isWithin = (ms: number) => now - ended < Math.max(ms, ended - begun)
+  return run === null ? begun >= since && isWithin(FRESH_MS) : runs.has(run) && isWithin(BELIEVED_MS)
 }
 
 interface DepartmentJob {

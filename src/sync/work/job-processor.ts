@@ -1,7 +1,7 @@
 import type { EmployeeKey } from '../../directory/employee.ts'
 import { parseActive } from '../../directory/field-rules.ts'
 import { rowHash } from '../../directory/hash.ts'
-import { HrUnavailableError, isOfHr, noSourceHas } from '../../hr/source.ts'
+import { HrTooSlowError, HrUnavailableError, isOfHr, noSourceHas } from '../../hr/source.ts'
 import type { HrSources, NamedSource } from '../../hr/sources.ts'
 import { Batcher } from '../../lib/batcher.ts'
 import type { Pool } from '../../lib/database.ts'
@@ -41,7 +41,13 @@ import { runSpan } from '../runs/run-trace.ts'
 import type { RunLimits } from '../runs/safety.ts'
 import { settle } from '../settle/settlement.ts'
 import { CountedPlatform } from './counted-platform.ts'
-import { DepartmentReader, deleteDepartment, isToBeDeleted } from './delete-department.ts'
+import {
+  DepartmentReader,
+  type DepartmentsWanted,
+  deleteDepartment,
+  FRESH_MS,
+  isToBeDeleted,
+} from './delete-department.ts'
 import { OutageDetector } from './outage.ts'
 import { bindOpenid, type HrRow, locateRejected, reconcileEmployee } from './reconcile-employee.ts'
 import { RowReader } from './row-reader.ts'
@@ -58,8 +64,6 @@ const LOCKED_MS = 1000
 const SETTLED_WITHIN_MS = 100
 /** How long executions that are broken off have to end. */
 const GRACE_MS = 700
-/** A write whose turn comes later than this after its claim is sent only if it is still wanted. */
-const FRESH_MS = 5000
 /** More waits in a row than this make none longer. */
 const MAX_WAITS = 5
 
@@ -237,7 +241,7 @@ export class JobProcessor {
     const { priority, runId, startedAt } = claimed
     traceClaim(trace, claimed, performance.now() - at)
     const isStillWanted = async () =>
-      performance.now() - at < FRESH_MS || (await this.#isStillWanted(key, claimed))
+      performance.now() - at < FRESH_MS || (await this.#isStillWanted(key, claimed, at))
     const platform = new CountedPlatform(client, this.#permits, { signal, priority, isStillWanted })
     const attempted = await this.#attempt(key, claimed, platform)
     const { outcome } = attempted.result
@@ -322,6 +326,7 @@ export class JobProcessor {
     platform: CountedPlatform,
   ): Promise<JobResult> {
     const { pool } = this.#deps
+    const since = performance.now()
     const { enterpriseCode, entityKey: deptCode } = key
     const wait = async (error: Said) => {
       const delayMs = waitingDelay(await inARow(pool, key, 'wait', MAX_WAITS))
@@ -337,12 +342,13 @@ export class JobProcessor {
       // Told at once, and by an index: HR may count all of its employees.
       const before = await unlocatedIn(pool, [enterpriseCode])
       if (before.has(enterpriseCode)) return await keep(before)
-      const { wanted, doubt, unlocated } = await this.#departmentFacts(source, claimed.runId)
+      const { wanted, doubt, unlocated } = await this.#departmentFacts(source, { run: claimed.runId, since })
       if (doubt) return await wait(doubt.message)
       if (unlocated.has(enterpriseCode)) return await keep(unlocated)
       return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
     } catch (error) {
-      if (error instanceof HrUnavailableError) return this.#haltForHr(claimed, source, error)
+      if (error instanceof HrUnavailableError && !(error instanceof HrTooSlowError))
+        return this.#haltForHr(claimed, source, error)
       // Employees do not wait because of an error in departments.
       if (isOfHr(error)) return await wait(saidBy(error))
       return this.#fail(key, claimed, error, null)
@@ -354,18 +360,18 @@ export class JobProcessor {
    * its turn may come long after. A deletion cannot be undone, so HR is asked again.
    * @throws HrUnavailableError, HrDataError, MappingError
    */
-  async #isStillWanted(key: ClaimKey, claimed: Claim): Promise<boolean> {
+  async #isStillWanted(key: ClaimKey, claimed: Claim, since: number): Promise<boolean> {
     const { enterpriseCode, entityKey: deptCode } = key
     const source = this.#deps.hr.of(enterpriseCode)
     if (source === null || !(await isPresentRequest(this.#deps.pool, key, claimed))) return false
     if (key.operation !== 'delete-department') return true
-    const { wanted, doubt, unlocated } = await this.#departmentFacts(source, null)
+    const { wanted, doubt, unlocated } = await this.#departmentFacts(source, { run: null, since })
     if (doubt !== null || unlocated.has(enterpriseCode)) return false
     return isToBeDeleted(wanted, { enterpriseCode, deptCode })
   }
 
-  #departmentFacts(source: NamedSource, run: number | null): Promise<DepartmentFacts> {
-    return traced('read HR', () => this.#readersOf(source).departments.facts(run))
+  #departmentFacts(source: NamedSource, wanted: DepartmentsWanted): Promise<DepartmentFacts> {
+    return traced('read HR', () => this.#readersOf(source).departments.facts(wanted))
   }
 
   #readersOf(source: NamedSource): SourceReaders {
