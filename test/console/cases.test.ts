@@ -78,6 +78,8 @@ describe('an unknown filter', () => {
 const see = async (path: string, language = 'en') =>
   (await console.browse('viewer', 'GET', path, undefined, { 'accept-language': language })).body
 
+const IS_OFF = `insert into dirsync.job_schedule (job, expression, next_due_at) values ('sync-changes', 'off', now())`
+
 describe('a list without cases', () => {
   const run = (kind: string, state: string) =>
     console.pool.query(
@@ -163,6 +165,13 @@ describe('a list without cases', () => {
       '除人工忽略或驳回的内容外',
     ],
     ['delete from dirsync.process', 'No scheduler is running, or sync-changes is paused', '可能还有变更'],
+    [IS_OFF, 'sync-changes is paused or off', 'sync-changes 已暂停或已关闭'],
+    [
+      `${IS_OFF}; insert into dirsync.sync_run (kind, keys, requested_by) values ('changes', '{}', 'trigger');
+       update dirsync.sync_run set state = 'done', planned_at = now(), finished_at = now()`,
+      'Everything that dirsync had to send has arrived.',
+      '已全部送达',
+    ],
     [
       `insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds, paused_at, paused_by)
        values ('sync-changes', '* * * * *', now(), 60, now(), 'ann')`,

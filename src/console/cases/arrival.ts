@@ -37,7 +37,8 @@ export async function readArrival(pool: Pool): Promise<Arrival> {
           or ${isLatestFailed('openids', RUNS_OF_KIND)} then 'failed'
         when exists (select from dirsync.pending) or ${isThere(['waiting'])} then 'waiting'
         when not exists (select from dirsync.process where 'scheduler' = any (roles) and ${ALIVE})
-          or exists (select from dirsync.job_schedule where job = 'sync-changes' and paused_at is not null)
+          or exists (select from dirsync.job_schedule
+                     where job = 'sync-changes' and (paused_at is not null or interval_seconds is null and not ${IS_HEARD}))
           then 'not_reading'
         when ${isThere(['no_source'])} then 'no_source'
         when ${isThere(['accepted', 'rejected', 'dead_lettered'])} then 'decided'
@@ -46,6 +47,13 @@ export async function readArrival(pool: Pool): Promise<Arrival> {
   })
   return onlyRow(rows).arrival
 }
+
+/** SQL: whether a trigger in HR, or the poller, has told of changes since the processes that may listen were started. */
+const IS_HEARD = `exists (
+            select from dirsync.sync_run
+            where kind = 'changes' and requested_by in ('trigger', 'poller')
+              and requested_at >= (select min(started_at) from dirsync.process
+                                   where 'scheduler' = any (roles) and ${ALIVE}))`
 
 /** SQL: whether employees have one of these statuses. */
 function isThere(statuses: ShownEmployeeStatus[]): string {

@@ -18,7 +18,7 @@ export const cases = {
     'The latest run failed, or HR’s data looked wrong in it, so changes may still have to be sent.',
   'cases.none_todo.waiting': 'Changes still wait to be sent.',
   'cases.none_todo.not_reading':
-    'No scheduler is running, or sync-changes is paused, so HR may have changes that still have to be sent.',
+    'No scheduler is running, or sync-changes is paused or off, so HR may have changes that still have to be sent.',
   'cases.none_todo.no_source':
     'No HR source has the enterprise of some employees, so nothing is sent about them.',
   'cases.none_todo.decided': 'Everything has arrived but what a person has ignored or rejected.',

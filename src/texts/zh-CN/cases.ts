@@ -18,7 +18,7 @@ export const cases = {
   'cases.none_todo.failed': '最近一次同步任务失败，或其中的人事数据可疑，可能还有变更没有发送。',
   'cases.none_todo.waiting': '还有变更等待发送。',
   'cases.none_todo.not_reading':
-    '没有运行中的调度进程，或 sync-changes 已暂停，因此人事系统中可能还有变更没有发送。',
+    '没有运行中的调度进程，或 sync-changes 已暂停或已关闭，因此人事系统中可能还有变更没有发送。',
   'cases.none_todo.no_source': '没有任何人事数据源包含部分员工所属的企业，因此不会发送他们的数据。',
   'cases.none_todo.decided': '除人工忽略或驳回的内容外，均已送达。',
   'cases.none_todo.arrived': '需要发送的数据已全部送达。',
