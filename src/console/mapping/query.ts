@@ -173,7 +173,12 @@ export async function readDryRunResult(
 /** What is shown to those who may not choose a SELECT: its keys hold whatever it says, such as a column that is masked elsewhere. */
 export function withoutKeys(result: DryRunResult): DryRunResult {
   const { summary } = result
-  return { ...result, summary: summary && { ...summary, departments: [] }, items: [], next: null }
+  return {
+    ...result,
+    summary: summary && { ...summary, verdict_message: null, departments: [] },
+    items: [],
+    next: null,
+  }
 }
 
 /** Browsers send CRLF line ends, and a file ends with one. */

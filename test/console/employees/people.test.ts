@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { stepsOfRun } from '../../../src/console/employees/query.ts'
 import type { EmployeeStory } from '../../../src/console/employees/story.ts'
 import { employeePath } from '../../../src/console/ui/paths.ts'
+import { message } from '../../../src/texts/message.ts'
 import { ConsoleUnderTest, hrWith, openApp, signInAs } from '../console-under-test.ts'
 
 const console = new ConsoleUnderTest()
@@ -226,8 +227,8 @@ test('whom a pasted SELECT concerns is shown to those who may paste one', async 
           rows: 1,
           rowsToday: 1,
           inScope: 1,
-          verdict: 'running',
-          verdictMessage: null,
+          verdict: 'source_suspect',
+          verdictMessage: message('said.keys_twice', { keys: ['salary-5', 'salary-6'] }),
           planned: {},
           stored: 1,
         },
@@ -244,13 +245,15 @@ test('whom a pasted SELECT concerns is shown to those who may paste one', async 
   )
   const shown = async (role: 'viewer' | 'reviewer' | 'operator') => {
     const answers = ['', '/api/v1'].map(path => console.ask(role, 'GET', `${path}/mapping/dry-runs/${id}`))
-    return (await Promise.all(answers)).map(({ body }) => [/card-7/.test(body), /salary-9/.test(body)])
+    return (await Promise.all(answers)).map(({ body }) =>
+      [/card-7/, /salary-9/, /salary-6/].map(value => value.test(body)),
+    )
   }
-  const none = [false, false]
+  const none = [false, false, false]
   expect(await shown('viewer')).toEqual([none, none])
   expect(await shown('reviewer')).toEqual([none, none])
-  const both = [true, true]
-  expect(await shown('operator')).toEqual([both, both])
+  const all = [true, true, true]
+  expect(await shown('operator')).toEqual([all, all])
   const { body } = await console.ask('viewer', 'GET', `/mapping/dry-runs/${id}`)
   expect(body).toContain('Operators see the employees and departments')
 })
