@@ -87,4 +87,20 @@ describe('a newcomer with the user id of somebody who is still in service', () =
     expect(await onPlatform('e0009')).toMatchObject({ cost_center_id: 77 })
     expect(await caseOf('e0009')).toMatchObject({ state: 'resolved' })
   })
+
+  test('is one also where the platform fails first, so that the case is about that', async () => {
+    await former('e0007')
+    await leaves('e0007')
+    const match = { userid: 'e0007' }
+    await company.control('POST', 'faults', [
+      { operation: 'employee/get', match, body: '{"code":1000999999,"msg":"?","data":""}' },
+    ])
+    await person('e0007', 'Li Si', null, '13900000097')
+    await company.run('changes')
+    expect(await caseOf('e0007')).toMatchObject({ category: 'unclassified', field: '' })
+    await company.control('DELETE', 'faults')
+    await company.run('full')
+    expect(await onPlatform('e0007')).toMatchObject({ name: 'Zhang San', mobile: '13900000007' })
+    expect(await caseOf('e0007')).toMatchObject(waiting)
+  })
 })

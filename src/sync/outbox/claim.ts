@@ -17,6 +17,8 @@ export interface OpenCase {
   sourceHash: string | null
   state: string
   occurrences: number
+  /** It is, or began as, one of an employee who had left, or of another person. */
+  hadLeft: boolean
   /** Of a case of another person: somebody has named this very case to be retried. */
   isReleased: boolean
 }
@@ -172,6 +174,10 @@ export function openCasesOf(operation: string, enterpriseCode: string, entityKey
     select jsonb_agg(jsonb_build_object(
              'id', d.id, 'field', d.field, 'category', d.category, 'sourceHash', d.source_hash,
              'state', d.state, 'occurrences', d.occurrences,
+             'hadLeft', d.category in ('left_hr', 'another_person') or exists (
+               select from dirsync.dead_letter_event e
+               where e.dead_letter_id = d.id and e.event in ('opened', 'changed', 'reopened')
+                 and e.note in ('left_hr', 'another_person')),
              'isReleased', case when d.category = 'another_person' and d.state = 'retrying' then exists (
                select from dirsync.command c
                where c.name = 'retry' and ${namesCase('c', 'd')}

@@ -225,9 +225,9 @@ async function unheededAgain(
 export function isOfAnother(
   desired: DesiredEmployee,
   actual: EmployeeFields,
-  cases: readonly Pick<OpenCase, 'category' | 'isReleased'>[],
+  cases: readonly Pick<OpenCase, 'hadLeft' | 'isReleased'>[],
 ): boolean {
-  const hadLeft = cases.some(({ category }) => category === 'left_hr' || category === 'another_person')
+  const hadLeft = cases.some(open => open.hadLeft)
   return isAnotherPerson(desired, actual, hadLeft) && !cases.some(({ isReleased }) => isReleased)
 }
 
@@ -262,7 +262,7 @@ function anotherPerson(
       }),
     ],
     // HR has somebody again. A case of its own, as a person may have put off that one.
-    resolve: allBut(claim.cases.filter(({ category }) => category !== 'left_hr')),
+    resolve: allBut(claim.cases.filter(({ field }) => field !== '')),
   })
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { previewEmployee } from '../../../src/console/employees/preview.ts'
+import { previewOf } from '../../../src/console/employees/compared.ts'
 
 test('nothing would be sent where the platform has another person', () => {
   const row = {
@@ -9,18 +9,8 @@ test('nothing would be sent where the platform has another person', () => {
     name: 'Li Si',
     card_no: '110105198001010016',
   }
-  const memory = {
-    acknowledgedHash: null,
-    acknowledged: {},
-    overwritten: {},
-    cases: [],
-    blocks: [],
-    held: null,
-  }
   const preview = (actual: { name: string; card_type: string; card_no: string }) =>
-    previewEmployee({ row, columns: Object.keys(row), actual, memory }).fields.map(
-      ({ field, status, note }) => [field, status, note?.key],
-    )
+    previewOf(row, actual).fields.map(({ field, status, note }) => [field, status, note?.key])
   const former = { name: 'Zhang San', card_type: '1', card_no: '11010519491231002X' }
   const why = ['held_back', 'said.another_person_unsent']
   expect(preview(former)).toEqual([
