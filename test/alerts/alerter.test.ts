@@ -9,6 +9,7 @@ import type { Channel } from '../../src/alerts/channel.ts'
 import { readChannels } from '../../src/alerts/channel-report.ts'
 import { Courier } from '../../src/alerts/courier.ts'
 import { readAlertFacts } from '../../src/alerts/facts.ts'
+import { IS_FREE } from '../../src/alerts/outbox.ts'
 import { type Finding, RULE_NAMES } from '../../src/alerts/rule.ts'
 import { createPool } from '../../src/lib/database.ts'
 import { dirsyncListener } from '../../src/lib/listener.ts'
@@ -386,10 +387,11 @@ describe('a channel that is away', () => {
     expect(said(await other.arrival(2))).toBe('clock raised')
     await mend(finding('clock'), finding('paused'))
     await until(async () => other.said.includes('tokens recovered'))
-    // While it is being sent, what waits is not decided about anew.
+    // While it is being sent, what waits is not decided about anew; nor does one on its way count as refused yet.
     await until(async () =>
       store.value(
-        `select content::text like '%"recovered"%' from dirsync.alert_message where state = 'waiting'`,
+        `select content::text like '%"recovered"%' and ${IS_FREE} and not_before > now()
+         from dirsync.alert_message where state = 'waiting'`,
       ),
     )
 
