@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { createCompany, endOf } from '../helpers/company.ts'
+import { createCompany, endOf, until } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
 
 const company = duringFile(() => createCompany({ employees: 12, settings: { SELLER_APPIDS: '20000001' } }))
@@ -60,6 +60,10 @@ describe('a newcomer with the user id of somebody who is still in service', () =
     await company.run('openids')
     expect(await onPlatform('e0005')).toMatchObject(before)
     expect(await caseOf('e0005')).toMatchObject(waiting)
+    // Its binding has waited since before.
+    await company.db.query(`insert into dirsync.pending (operation, entity_key, detail, priority)
+                            values ('bind-openid', 'e0005', '20000001', 9)`)
+    await until(async () => (await company.db.query('select from dirsync.pending')).rowCount === 0)
     expect(await openids('e0005')).toBe(0)
 
     await company.retry(open.id)

@@ -45,6 +45,8 @@ export interface Claim {
   halted: boolean
   /** A halt is in force, which a successful call disproves. */
   underHalt: boolean
+  /** Of an open id: the platform has another person under the user id. */
+  isAnothers: boolean
   /** Hash of the HR row in the last plan that passed; null without one. */
   sourceHash: string | null
   /** Whether the employee is in service, by HR's last word; true for an employee whom no plan has seen yet. */
@@ -189,6 +191,12 @@ export function openCasesOf(operation: string, enterpriseCode: string, entityKey
       and d.entity <> 'enterprise' and d.state <> 'resolved'), '[]')`
 }
 
+/** SQL: a case says that the platform has another person under an employee's user id. The parameters are expressions. */
+export const isAnothers = (enterpriseCode: string, userid: string) => `exists (
+  select from dirsync.dead_letter a
+  where a.enterprise_code = ${enterpriseCode} and a.entity_key = ${userid}
+    and a.operation = 'update-employee' and a.category = 'another_person' and a.state <> 'resolved')`
+
 /** SQL: the blocks of an enterprise as they apply to one of its employees. The parameters are expressions for both. */
 export function blocksOf(enterpriseCode: string, userid: string): string {
   return `coalesce((
@@ -299,6 +307,7 @@ select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
         where r.id = b.run_id and r.kind in ('changes', 'employees')) as "changeMsAgo",
        exists (select from dirsync.halt h where ${holdsBack('b')}) as halted,
        exists (select from dirsync.halt h where ${isInForceFor('b.enterprise_code')}) as "underHalt",
+       b.operation = 'bind-openid' and ${isAnothers('b.enterprise_code', 'b.entity_key')} as "isAnothers",
        ${mapping} as mapping,
        coalesce(e.active, true) as active,
        e.source_hash as "sourceHash", e.held_run is not null as "isHeld", e.held_hash as "heldHash",

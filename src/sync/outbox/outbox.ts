@@ -1,7 +1,7 @@
 import type { EmployeeKey } from '../../directory/employee.ts'
 import type { SourceScope } from '../../hr/sources.ts'
 import { type ClientBase, LOOK_MS, onlyRow, type Pool, WORK_MS } from '../../lib/database.ts'
-import { type ClaimKey, keyColumns } from './claim.ts'
+import { type ClaimKey, isAnothers, keyColumns } from './claim.ts'
 import { hasSource } from './employee.ts'
 
 /**
@@ -131,10 +131,7 @@ const UNBOUND = `
                       -- A person's ignored case is retried when the HR row has changed, whether or not a plan has passed it.
                       and not (d.state = 'ignored'
                                and d.source_hash is distinct from coalesce(e.held_hash, e.source_hash)))
-    -- The account is another person's.
-    and not exists (select from dirsync.dead_letter d
-                    where d.enterprise_code = e.enterprise_code and d.entity_key = e.userid
-                      and d.operation = 'update-employee' and d.category = 'another_person' and d.state <> 'resolved')
+    and not ${isAnothers('e.enterprise_code', 'e.userid')}
     -- Without an HR source for the enterprise, it is unknown who is in service.
     and ${hasSource('e')}`
 

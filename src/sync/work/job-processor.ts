@@ -287,7 +287,7 @@ export class JobProcessor {
       const row = await traced('read HR', () => this.#rowOf(source, employee, claimed))
       if (row !== null && row !== 'duplicate') sourceHash = rowHash(Object.keys(row), row)
       if (key.operation === 'bind-openid')
-        return { result: await bindOpenid(employee, row, key.detail, platform) }
+        return { result: await bindOpenid(employee, row, { ...claimed, sellerAppid: key.detail }, platform) }
       if (!(await this.#hasPassed(employee, claimed, source, row === 'duplicate' ? row : sourceHash))) {
         if (claimed.isLost && row !== 'duplicate' && sourceHash === claimed.heldHash)
           return { result: await locateRejected(employee, claimed, platform) }

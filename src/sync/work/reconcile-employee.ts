@@ -403,10 +403,10 @@ async function whereabouts(
 export async function bindOpenid(
   key: EmployeeKey,
   row: HrRow,
-  sellerAppid: string,
+  { sellerAppid, isAnothers }: { sellerAppid: string; isAnothers: boolean },
   platform: CountedPlatform,
 ): Promise<JobResult> {
-  if (row === null || row === 'duplicate' || parseActive(row.active) !== true)
+  if (isAnothers || row === null || row === 'duplicate' || parseActive(row.active) !== true)
     return finished('obsolete', { resolve: 'all' })
   const { open_userid } = await platform.bindOpenid({ ...employeeParams(key), seller_appid: sellerAppid })
   return finished('bound', { stored: { of: 'openid', openUserid: open_userid }, resolve: 'all' })
