@@ -2,11 +2,11 @@ import type { Logger } from './logger.ts'
 import { within } from './waiting.ts'
 
 /** How long the work (jobs, plans, cron jobs) may take to stop. */
-const WORK_STOPS_WITHIN_MS = 7500
+const WORK_STOPS_WITHIN_MS = 6500
 /** How long every other part may take. One that hangs, say on an HR database that does not answer, is abandoned. */
 const PART_STOPS_WITHIN_MS = 500
-/** How long all of it may take, so that the process ends within 10 s: later parts are not waited for. */
-const ALL_STOPS_WITHIN_MS = 9000
+/** How long all of it may take, so that a process on a busy machine also ends within 10 s: later parts are not waited for. */
+const ALL_STOPS_WITHIN_MS = 7500
 
 type Stop = () => Promise<unknown>
 
