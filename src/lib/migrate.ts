@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatabaseError } from 'pg'
 import { message, SaidError } from '../texts/message.ts'
 import { onceLocked } from './advisory-lock.ts'
-import { type ClientBase, DAY_MS, onlyRow, type Pool, type PoolClient } from './database.ts'
+import { type ClientBase, DAY_MS, inTransaction, onlyRow, type Pool, type PoolClient } from './database.ts'
 import { codeOf, databaseTrouble, NO_RIGHT } from './failure.ts'
 
 const DIRECTORY = new URL('../migrations/', import.meta.url)
@@ -95,13 +95,12 @@ function assertKnown(unknown: string[]): void {
 async function apply(client: PoolClient, name: string, tries = 1): Promise<void> {
   const sql = await readFile(new URL(name, DIRECTORY), 'utf8')
   try {
-    await client.query('begin')
-    await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
-    await client.query('insert into dirsync.migration (name) values ($1)', [name])
-    await client.query({ text: sql + tableComments(sql), query_timeout: DAY_MS })
-    await client.query('commit')
+    await inTransaction(client, async () => {
+      await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
+      await client.query('insert into dirsync.migration (name) values ($1)', [name])
+      await client.query({ text: sql + tableComments(sql), query_timeout: DAY_MS })
+    })
   } catch (cause) {
-    await client.query('rollback').catch(() => undefined) // a connection that is gone has ended it already
     const { code, detail, message: words } = cause as Partial<DatabaseError> & Error
     // Not within the time, or not without a deadlock.
     const isLocked = code === '55P03' || code === '40P01'
