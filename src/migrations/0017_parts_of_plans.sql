@@ -667,6 +667,12 @@ where e.held_run is not null
        or exists (select from dirsync.planned_work w
                   where w.run_id = e.held_run and w.operation = 'update-employee'
                     and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid and not w.active));
+alter table dirsync.employee add column had_left boolean;
+comment on column dirsync.employee.had_left is
+  'HR said that the person of the platform''s account left, or the account proved another person''s, and no comparison '
+  'has shown since that it is the employee''s. Null: nothing is known.';
+update dirsync.employee set had_left = true
+where platform_state <> 'absent' and (not active or vanished_at is not null or held_run is not null and held_gone);
 alter table dirsync.employee rename column status to was;
 alter table dirsync.employee add column status text not null generated always as (
   case when held_run is not null and not rejected

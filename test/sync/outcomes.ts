@@ -111,6 +111,7 @@ export function memory(differs: Partial<EmployeeMemory> = {}): EmployeeMemory {
     platformState: 'in_service',
     isAnswered: true,
     deptCode: null,
+    hadLeft: false,
     ...differs,
   }
 }

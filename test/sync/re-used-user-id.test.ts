@@ -3,7 +3,9 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { createCompany, endOf, until } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
 
-const company = duringFile(() => createCompany({ employees: 12, settings: { SELLER_APPIDS: '20000001' } }))
+const company = duringFile(() =>
+  createCompany({ employees: 12, settings: { SELLER_APPIDS: '20000001', BREAKER_EMPLOYEES: '3' } }),
+)
 const hr = (sql: string) => company.hr.query(sql)
 
 beforeAll(async () => {
@@ -33,6 +35,17 @@ describe('a newcomer with the user id of somebody who is still in service', () =
   const caseOf = async (userid: string) => (await company.cases(userid)).at(-1)
   const openids = async (userid: string) =>
     (await company.db.query('select from dirsync.openid_binding where userid = $1', [userid])).rowCount
+  /** Asks for a run, which may not end yet. */
+  const request = async (sql: string, ...values: unknown[]) =>
+    Number((await company.db.query(sql, values)).rows[0].run)
+  /** Waits until a plan has seen an employee so. */
+  const seen = (userid: string, status: string) =>
+    until(async () => {
+      const { rows } = await company.db.query('select status from dirsync.employee where userid = $1', [
+        userid,
+      ])
+      return rows[0].status === status
+    })
   const waiting = { category: 'another_person', state: 'open', field: 'userid' }
 
   test('does not get their account, or open ids, unless a person names the case', async () => {
@@ -55,8 +68,7 @@ describe('a newcomer with the user id of somebody who is still in service', () =
     // Nothing of this is somebody's word about this person.
     await company.run('full')
     for (let times = 0; times < 2; times++) await company.run('employees', 'e0005')
-    const { rows } = await company.db.query(`select dirsync.retry_category('another_person') as run`)
-    await endOf(company.db, Number(rows[0].run))
+    await endOf(company.db, await request(`select dirsync.retry_category('another_person') as run`))
     await company.run('openids')
     expect(await onPlatform('e0005')).toMatchObject(before)
     expect(await caseOf('e0005')).toMatchObject(waiting)
@@ -106,5 +118,56 @@ describe('a newcomer with the user id of somebody who is still in service', () =
     await company.run('full')
     expect(await onPlatform('e0007')).toMatchObject({ name: 'Zhang San', mobile: '13900000007' })
     expect(await caseOf('e0007')).toMatchObject(waiting)
+  })
+
+  test('is one also where all is paused while the former leaves', async () => {
+    await former('e0004')
+    await company.db.query(`select dirsync.pause('maintenance')`)
+    await hr(`update person set active = false where userid = 'e0004'`)
+    const left = await request('select dirsync.resync() as run')
+    await seen('e0004', 'left')
+    await person('e0004', 'Li Si', null, '13900000096')
+    const joined = await request('select dirsync.resync() as run')
+    await seen('e0004', 'waiting')
+    await company.db.query('select dirsync.resume()')
+    for (const run of [left, joined]) await endOf(company.db, run)
+    expect(await onPlatform('e0004')).toMatchObject({ name: 'Zhang San', mobile: '13900000004' })
+    expect(await caseOf('e0004')).toMatchObject(waiting)
+    const { rows } = await company.db.query(
+      `select dirsync.in_language('en', message) as message from dirsync.dead_letter where entity_key = 'e0004'`,
+    )
+    expect(rows.at(-1).message).toContain('the names differ, and HR had said that the employee with it left')
+  })
+
+  test('is one also where a person has rejected the plan in which the former left', async () => {
+    await former('e0002')
+    await hr(`update person set active = false where userid in ('e0001', 'e0002', 'e0006', 'e0008')`)
+    const held = await company.run('changes')
+    expect(held).toMatchObject({ state: 'held' })
+    await company.db.query(`select dirsync.reject($1, 'the import was broken')`, [held.id])
+    await hr(`update person set active = true where userid in ('e0001', 'e0006', 'e0008')`)
+    await person('e0002', 'Li Si', null, '13900000095')
+    await company.run('changes')
+    expect(await onPlatform('e0002')).toMatchObject({ name: 'Zhang San', mobile: '13900000002' })
+    expect(await caseOf('e0002')).toMatchObject(waiting)
+  })
+
+  test('is one also where a case is retried that somebody saw with the row of a third person', async () => {
+    await former('e0003')
+    await person('e0003', 'Li Si', second, '13900000094')
+    await company.run('changes')
+    await company.db.query(`select dirsync.pause('maintenance')`)
+    const retried = await request('select dirsync.retry($1) as run', (await caseOf('e0003')).id)
+    await person('e0003', 'Wang Wu', '110105197001010011', '13900000093')
+    const renamed = await request('select dirsync.resync() as run')
+    await until(
+      async () =>
+        (await company.db.query(`select from dirsync.sync_run where state in ('requested', 'planning')`))
+          .rowCount === 0,
+    )
+    await company.db.query('select dirsync.resume()')
+    for (const run of [retried, renamed]) await endOf(company.db, run)
+    expect(await onPlatform('e0003')).toMatchObject({ name: 'Zhang San', mobile: '13900000003' })
+    expect(await caseOf('e0003')).toMatchObject(waiting)
   })
 })

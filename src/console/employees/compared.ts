@@ -106,6 +106,7 @@ async function readHr(
 
 const NO_MEMORY: EmployeeMemories = {
   acknowledgedHash: null,
+  hadLeft: false,
   acknowledged: {},
   overwritten: {},
   cases: [],

@@ -167,7 +167,7 @@ export function previewEmployee(input: {
     hash,
     unkept,
   })
-  const isOther = actual !== null && isOfAnother(desired, actual, memory.cases)
+  const isOther = actual !== null && isOfAnother(desired, actual, memory, hash)
   const other = isOther ? message('said.another_person_unsent') : null
   const unsent = desired.active ? (whyUnsent(memory, hash) ?? other) : message('said.leavers_unsent')
   const isIn = (units: FieldUnit[], field: EmployeeField) => units.some(unit => unit.fields.includes(field))

@@ -5,7 +5,7 @@ import type { Pool } from '../../lib/database.ts'
 import { latestOrdersOf } from '../../mirrors/payment-order.ts'
 import { IS_CASE_OF_BLOCK } from '../../sync/cases/withheld.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/health/figures.ts'
-import { blocksOf, type OpenCase, openCasesOf } from '../../sync/outbox/claim.ts'
+import { blocksOf, HAD_LEFT, type OpenCase, openCasesOf } from '../../sync/outbox/claim.ts'
 import { HELD_DECISION } from '../../sync/outbox/employee.ts'
 import { HALT_KINDS, haltWhere, holdsBack, isInForceFor } from '../../sync/outbox/halts.ts'
 import { SaidText } from '../../texts/failures.ts'
@@ -191,6 +191,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
 export interface EmployeeMemories {
   /** Hash of the HR row that the platform confirmed last; null: it confirmed none in full. */
   acknowledgedHash: string | null
+  hadLeft: boolean
   acknowledged: Partial<Record<EmployeeField, string>>
   overwritten: Partial<Record<EmployeeField, string>>
   cases: (OpenCase & { id: number })[]
@@ -205,7 +206,7 @@ export async function employeeMemories(
   keys: readonly EmployeeKey[],
 ): Promise<Map<string, EmployeeMemories>> {
   const { rows } = await db.query<EmployeeMemories & EmployeeKey>(
-    `select k."enterpriseCode", k.userid, e.acknowledged_hash as "acknowledgedHash",
+    `select k."enterpriseCode", k.userid, e.acknowledged_hash as "acknowledgedHash", ${HAD_LEFT} as "hadLeft",
             coalesce(e.acknowledged, '{}') as acknowledged, coalesce(e.overwritten, '{}') as overwritten,
             ${openCasesOf(`'update-employee'`, 'k."enterpriseCode"', 'k.userid')} as cases,
             ${blocksOf('k."enterpriseCode"', 'k.userid')} as blocks,

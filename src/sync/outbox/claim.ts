@@ -17,8 +17,6 @@ export interface OpenCase {
   sourceHash: string | null
   state: string
   occurrences: number
-  /** It is, or began as, one of an employee who had left, or of another person. */
-  hadLeft: boolean
   /** Of a case of another person: somebody has named this very case to be retried. */
   isReleased: boolean
 }
@@ -66,6 +64,8 @@ export interface Claim {
   isLost: boolean
   /** The platform had the employee when it was last asked. */
   isLocated: boolean
+  /** HR said that its person left, or it proved another person's, and no comparison has shown since that it is the employee's. */
+  hadLeft: boolean
   acknowledgedHash: string | null
   /**
    * What is stored besides, if that says: in service, active, in this department, nothing held back, no move under way, and
@@ -176,10 +176,6 @@ export function openCasesOf(operation: string, enterpriseCode: string, entityKey
     select jsonb_agg(jsonb_build_object(
              'id', d.id, 'field', d.field, 'category', d.category, 'sourceHash', d.source_hash,
              'state', d.state, 'occurrences', d.occurrences,
-             'hadLeft', d.category in ('left_hr', 'another_person') or exists (
-               select from dirsync.dead_letter_event e
-               where e.dead_letter_id = d.id and e.event in ('opened', 'changed', 'reopened')
-                 and e.note in ('left_hr', 'another_person')),
              'isReleased', case when d.category = 'another_person' and d.state = 'retrying' then exists (
                select from dirsync.command c
                where c.name = 'retry' and ${namesCase('c', 'd')}
@@ -196,6 +192,9 @@ export const isAnothers = (enterpriseCode: string, userid: string) => `exists (
   select from dirsync.dead_letter a
   where a.enterprise_code = ${enterpriseCode} and a.entity_key = ${userid}
     and a.operation = 'update-employee' and a.category = 'another_person' and a.state <> 'resolved')`
+
+/** SQL: an employee `e` of `Claim.hadLeft`. */
+export const HAD_LEFT = 'coalesce(e.had_left or e.held_run is not null and e.held_gone, false)'
 
 /** SQL: the blocks of an enterprise as they apply to one of its employees. The parameters are expressions for both. */
 export function blocksOf(enterpriseCode: string, userid: string): string {
@@ -313,9 +312,10 @@ select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
        e.source_hash as "sourceHash", e.held_run is not null as "isHeld", e.held_hash as "heldHash",
        coalesce(e.rejected and ${IS_LOST}, false) as "isLost",
        coalesce(e.platform_state = 'in_service', false) as "isLocated",
+       ${HAD_LEFT} as "hadLeft",
        e.acknowledged_hash as "acknowledgedHash",
        case when e.platform_state = 'in_service' and e.active and e.parked_hash is null and e.withheld = '{}'
-                 and e.moving_to is null
+                 and e.moving_to is null and e.had_left is not true
                  -- Longer ago, it is written anew: the attempts that tell of later times will be deleted.
                  and e.acknowledged_at > now() - interval '${ATTEMPTS_KEPT_DAYS / 2} days'
             then json_build_object('deptCode', e.dept_code) end as "atRest",

@@ -153,8 +153,11 @@ export interface EmployeeMemory {
   /** The platform has answered where the employee is, or refuses to. */
   isAnswered: boolean
   deptCode: string | null
-  /** The platform has another person there: its open ids, and what was confirmed for the other, are not the employee's. */
-  isOther?: true
+  /**
+   * Whether the account's person left, or is another one, whose open ids and confirmed values are not the employee's; null: it was
+   * not compared.
+   */
+  hadLeft: boolean | null
 }
 
 const NO_FACTS: AttemptFacts = { platformCode: null, traceId: null, error: null }
@@ -198,6 +201,7 @@ export function unasked(active: boolean): EmployeeMemory {
     platformState: 'unknown',
     isAnswered: false,
     deptCode: null,
+    hadLeft: null,
   }
 }
 

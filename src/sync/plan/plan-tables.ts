@@ -537,15 +537,15 @@ async function askAboutLost(db: ClientBase, full: boolean): Promise<void> {
 
 async function addUnknown(db: ClientBase): Promise<void> {
   await db.query(
-    `insert into dirsync.employee (enterprise_code, userid, active, source_hash)
-     select enterprise_code, userid, active, hash from difference where unknown
+    `insert into dirsync.employee (enterprise_code, userid, active, had_left, source_hash)
+     select enterprise_code, userid, active, not active, hash from difference where unknown
      order by enterprise_code, userid on conflict do nothing`,
   )
 }
 
 async function releaseHeld(db: ClientBase): Promise<void> {
   await db.query(
-    `update dirsync.employee e set ${NOT_HELD} from difference d
+    `update dirsync.employee e set had_left = e.had_left or e.held_gone, ${NOT_HELD} from difference d
      where d.enterprise_code = e.enterprise_code and d.userid = e.userid and e.held_run is not null
        and (d.fresh or d.reason is not null)`,
   )
@@ -556,7 +556,7 @@ async function storeRows(db: ClientBase): Promise<void> {
   await db.query(
     // Back to the row that the platform has confirmed, while another one may have arrived since.
     `update dirsync.employee e
-     set active = d.active, source_hash = d.hash, vanished_at = null,
+     set active = d.active, source_hash = d.hash, vanished_at = null, had_left = e.had_left or not d.active,
          acknowledged_hash = case
            when e.acknowledged_hash is distinct from d.hash then e.acknowledged_hash
            when not ${MAY_BE_SENT} then e.acknowledged_hash end
@@ -569,7 +569,7 @@ async function storeRows(db: ClientBase): Promise<void> {
 async function storeVanished(db: ClientBase): Promise<void> {
   await db.query(
     `update dirsync.employee e
-     set active = false, source_hash = null, acknowledged_hash = null, parked_hash = null,
+     set active = false, had_left = true, source_hash = null, acknowledged_hash = null, parked_hash = null,
          vanished_at = coalesce(e.vanished_at, now())
      from difference d
      where d.enterprise_code = e.enterprise_code and d.userid = e.userid and d.hash is null and d.fresh`,

@@ -77,7 +77,7 @@ async function bringInSync(
 ): Promise<JobResult> {
   const { key, claim, hash } = job
   const actual = toActual(await platform.getEmployee(employeeParams(key)))
-  if (isOfAnother(desired, actual, claim.cases)) return anotherPerson(job, desired, actual)
+  if (isOfAnother(desired, actual, claim, hash)) return anotherPerson(job, desired, actual)
   const differing = diffEmployee({ desired, actual, acknowledged: claim.acknowledged })
   const unkept = unkeptUnits(differing, { desired, actual, ...claim })
   const { send, blocked, parked, givenUp, mistaken } = holdBack(differing, {
@@ -132,6 +132,7 @@ async function bringInSync(
     platformState: 'in_service',
     isAnswered: true,
     deptCode: (updated.includes('dept_code') ? desired.fields.dept_code : actual.dept_code) ?? null,
+    hadLeft: false,
   }
   return finished(outcome, {
     platformCode: first?.platformCode ?? null,
@@ -221,30 +222,34 @@ async function unheededAgain(
   return probed.filter(unit => differing.includes(unit))
 }
 
-/** Whether the platform's account is another person's, as far as can be told, and no one has said that it is the employee's. */
+/**
+ * Whether the platform's account is another person's, as far as can be told, and no one has said that it is the employee's.
+ * @param hash of HR's row: whoever releases a case has seen this one
+ */
 export function isOfAnother(
   desired: DesiredEmployee,
   actual: EmployeeFields,
-  cases: readonly Pick<OpenCase, 'hadLeft' | 'isReleased'>[],
+  { hadLeft, cases }: Pick<Claim, 'hadLeft' | 'cases'>,
+  hash: string,
 ): boolean {
-  const hadLeft = cases.some(open => open.hadLeft)
-  return isAnotherPerson(desired, actual, hadLeft) && !cases.some(({ isReleased }) => isReleased)
+  const isReleased = cases.some(open => open.isReleased && open.sourceHash === hash)
+  return !isReleased && isAnotherPerson(desired, actual, hadLeft)
 }
 
 /** The platform has another person under this user id. Nothing is sent. */
 function anotherPerson(
   { hash, claim }: EmployeeJob,
   { fields }: DesiredEmployee,
-  { dept_code }: EmployeeFields,
+  { card_no, dept_code }: EmployeeFields,
 ): JobResult {
-  const what = message('said.another_person')
+  const what = message(fields.card_no && card_no ? 'said.another_person' : 'said.another_person_left')
   return finished('parked', {
     error: what,
     stored: unsent({
       ...unasked(true),
       parkedHash: hash,
       overwritten: claim.overwritten,
-      isOther: true,
+      hadLeft: true,
       platformState: 'in_service',
       isAnswered: true,
       deptCode: dept_code ?? null,
@@ -359,7 +364,7 @@ async function checkLeaver(
   const what = message(row === null ? 'said.left_without_row' : 'said.left_in_hr')
   return finished('parked', {
     error: what,
-    stored: unsent({ ...unasked(false), parkedHash: hash, ...found }),
+    stored: unsent({ ...unasked(false), parkedHash: hash, ...found, hadLeft: true }),
     failures: [
       failure({
         entity: 'employee',

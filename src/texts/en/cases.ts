@@ -284,7 +284,7 @@ export const cases = {
   'cases.about.credentials':
     'The platform does not accept the application id and secret. Check both in the settings, and whether they were changed on the platform.',
   'cases.about.another_person':
-    'The platform has another person under this user id, by name and document number. Nothing is sent until a person retries this very case.',
+    'The platform has another person under this user id. Nothing is sent until a person retries this very case.',
   'cases.about.duplicate_email':
     'Another employee on the platform has this e-mail address. Fix whichever of the two is wrong in HR.',
   'cases.about.duplicate_mobile':

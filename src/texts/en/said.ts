@@ -33,6 +33,8 @@ export const saidTexts = {
     'Correct the number in HR, or map card_type: 2 says that it is a passport.',
   'said.another_person':
     'The platform has another person under this user id: both the name and the document number differ. Nothing was sent, so that nobody gets the account of somebody else.',
+  'said.another_person_left':
+    'The platform has another person under this user id: the names differ, and HR had said that the employee with it left. Nothing was sent, so that nobody gets the account of somebody else.',
   'said.another_person_remedy':
     "If HR has re-used the number, end the former employment in the platform's back office and let the newcomer join anew. If it is the same person, retry this very case: a retry of a list or category leaves it.",
   'said.another_person_unsent': 'the platform has another person under this user id',

@@ -263,8 +263,7 @@ export const cases = {
   'cases.about.base_department': '平台不允许删除企业的根部门。可忽略该项，或在字段映射中排除该部门。',
   'cases.about.clock_skew': '本机时钟与平台相差超过 5 分钟。校准时钟后会自动继续。',
   'cases.about.credentials': '平台不接受应用的 appid 和 secret。请检查设置，并确认平台是否更换过。',
-  'cases.about.another_person':
-    '平台上该员工 ID 属于另一个人（姓名和证件号码都不同）。在有人重试此问题本身之前，不会发送任何内容。',
+  'cases.about.another_person': '平台上该员工 ID 属于另一个人。在有人重试此问题本身之前，不会发送任何内容。',
   'cases.about.duplicate_email': '平台上已有其他员工使用该邮箱。请在人事系统中更正有误的一方。',
   'cases.about.duplicate_mobile':
     '平台上已有其他员工使用该手机号。如对方将更换号码，该项会自动继续；否则请在人事系统中更正。',

@@ -110,6 +110,8 @@ export const failures = {
   'said.mistaken_document_remedy': '请在人事系统中更正号码；若确为护照，请映射“证件类型”并设为 2。',
   'said.another_person':
     '平台上该员工 ID 属于另一个人：姓名和证件号码都不同。为避免有人得到他人的账号，未发送任何内容。',
+  'said.another_person_left':
+    '平台上该员工 ID 属于另一个人：姓名不同，而人事系统曾表示该员工已离职。为避免有人得到他人的账号，未发送任何内容。',
   'said.another_person_remedy':
     '如人事系统重复使用了该编号，请在平台后台为原员工办理离职，并让新员工重新加入；如为同一人，请重试此问题本身；按列表或类别重试不会放行。',
   'said.another_person_unsent': '平台上该员工 ID 属于另一个人',
