@@ -260,7 +260,7 @@ async function carryOut(pool: Pool, userids: string[], run: number): Promise<voi
             acknowledgedHash: begun.sourceHash,
             parkedHash: null,
             acknowledged: begun.acknowledged,
-            hadLeft: false,
+            ...{ hadLeft: false, account: null, isAnew: false },
             overwritten: begun.overwritten,
             withheld: [],
             platformState: 'in_service',

@@ -18,6 +18,7 @@ import {
   RuleBreak,
   type SingleField,
 } from './field-rules.ts'
+import { accountMark } from './hash.ts'
 
 /** A broken rule of an HR row. The message never holds a value. */
 export interface RowProblem {
@@ -127,13 +128,17 @@ const TOLD_FIELDS = EMPLOYEE_FIELDS.filter(field => !WRITE_ONLY_FIELDS.has(field
 /** Null from the platform means "the feature is off, or nothing is set" here, so it says nothing (section 2.3). */
 export const FEATURE_FIELDS: ReadonlySet<EmployeeField> = new Set(['level', 'category'])
 
+/** The platform's state of an employee. `account` marks the account: one that is made anew has another mark. */
+export type ActualEmployee = EmployeeFields & { account?: number }
+
 /**
  * The platform's state in canonical text, from the answer of `employee/get` (section 4.4). A field missing from the answer
  * stays absent (unknown); null and empty text become null. Only for `level` and `category`, whose null means unknown, a known
  * empty value is kept apart as the empty text.
  */
-export function toActual(answer: object): EmployeeFields {
-  const fields: EmployeeFields = {}
+export function toActual(answer: object): ActualEmployee {
+  const { time_created } = answer as { time_created?: unknown }
+  const fields: ActualEmployee = time_created ? { account: accountMark(String(time_created)) } : {}
   for (const field of TOLD_FIELDS) {
     const value = (answer as Partial<Record<EmployeeField, unknown>>)[field]
     if (value === undefined) continue

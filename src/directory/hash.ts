@@ -291,6 +291,11 @@ export function fieldHash(field: EmployeeField, value: FieldValue): string {
   return hash('sha256', text, 'base64url').slice(0, 16)
 }
 
+/** A mark of a platform account, by its registration date (section 2.3): 32 bits, signed. */
+export function accountMark(timeCreated: string): number {
+  return hash('sha256', timeCreated, 'buffer').readInt32BE()
+}
+
 /** Hashes of `fields`, or of those of them that are wanted. */
 export function hashFields(
   fields: EmployeeFields,

@@ -667,6 +667,10 @@ where e.held_run is not null
        or exists (select from dirsync.planned_work w
                   where w.run_id = e.held_run and w.operation = 'update-employee'
                     and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid and not w.active));
+alter table dirsync.employee add column account int;
+comment on column dirsync.employee.account is
+  'A mark of the platform''s account that was compared last, by its registration date: an account that was ended and made '
+  'anew has another one, and none of what was confirmed before. Null: of none.';
 alter table dirsync.employee add column had_left boolean;
 comment on column dirsync.employee.had_left is
   'HR said that the person of the platform''s account left, or the account proved another person''s, and no comparison '

@@ -211,6 +211,7 @@ describe('the platform’s answer', () => {
       employee_attribute: '[]',
     }
     expect(toActual(answer)).toEqual({
+      account: toActual({ time_created: '2020-01-01 00:00:00' }).account,
       corp_code: 'N1',
       name: '甲',
       gender: '1',

@@ -111,7 +111,7 @@ export function memory(differs: Partial<EmployeeMemory> = {}): EmployeeMemory {
     platformState: 'in_service',
     isAnswered: true,
     deptCode: null,
-    hadLeft: false,
+    ...{ hadLeft: false, account: null, isAnew: false },
     ...differs,
   }
 }

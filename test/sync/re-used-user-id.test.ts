@@ -171,3 +171,26 @@ describe('a newcomer with the user id of somebody who is still in service', () =
     expect(await caseOf('e0003')).toMatchObject(waiting)
   })
 })
+
+test('an account that was ended and made anew between two looks holds nothing of what was confirmed for the former', async () => {
+  const [userid, appid] = ['e0011', '20000001']
+  await hr(`update person set cost_center_id = 77 where userid = '${userid}'`)
+  await company.run('changes')
+  await company.run('openids')
+  const openid = async () => {
+    const { rows } = await company.db.query(
+      'select open_userid as id from dirsync.openid_binding where userid = $1 and seller_appid = $2',
+      [userid, appid],
+    )
+    return rows[0]?.id
+  }
+  const former = await openid()
+  const { employees } = await company.control<{ employees: object[] }>('GET', `state?userid=${userid}`)
+  await company.control('POST', 'employees', [
+    { ...employees[0], cost_center_id: null, time_created: '2026-11-28 08:00:00' },
+  ])
+  expect(await company.run('full')).toMatchObject({ result: { outcomes: { updated: 1 } } })
+  expect((await company.onPlatform()).get(userid)).toMatchObject({ cost_center_id: 77 })
+  expect([typeof former, await openid()]).toEqual(['string', undefined])
+  expect(await company.run('full')).toMatchObject({ result: { calls: { 'employee/get': 12 } } })
+})

@@ -1,5 +1,5 @@
-import { toActual } from '../../directory/desired.ts'
-import { type EmployeeFields, type EmployeeKey, keyText } from '../../directory/employee.ts'
+import { type ActualEmployee, toActual } from '../../directory/desired.ts'
+import { type EmployeeKey, keyText } from '../../directory/employee.ts'
 import { rowHash } from '../../directory/hash.ts'
 import { type HrEmployeeRow, isOfHr } from '../../hr/source.ts'
 import type { EmployeeLookup } from '../../hr/sources.ts'
@@ -107,6 +107,7 @@ async function readHr(
 const NO_MEMORY: EmployeeMemories = {
   acknowledgedHash: null,
   hadLeft: false,
+  account: null,
   acknowledged: {},
   overwritten: {},
   cases: [],
@@ -117,7 +118,7 @@ const NO_MEMORY: EmployeeMemories = {
 /** What reconciling an employee would do, given the platform's answer. */
 export function previewOf(
   row: HrRow,
-  actual: EmployeeFields | null,
+  actual: ActualEmployee | null,
   memory: EmployeeMemories = NO_MEMORY,
 ): EmployeePreview {
   const columns = row === null || row === 'duplicate' ? [] : Object.keys(row)
@@ -125,7 +126,7 @@ export function previewOf(
 }
 
 /** What the platform says about an employee. `absent` is an answer too. */
-export type PlatformAnswer = EmployeeFields | 'absent' | PlatformError
+export type PlatformAnswer = ActualEmployee | 'absent' | PlatformError
 
 /** Asks the platform about an employee; an error of the platform is returned. */
 export async function askPlatform(
@@ -142,6 +143,6 @@ export async function askPlatform(
   }
 }
 
-export function isEmployee(answer: PlatformAnswer | null): answer is EmployeeFields {
+export function isEmployee(answer: PlatformAnswer | null): answer is ActualEmployee {
   return answer !== null && answer !== 'absent' && !(answer instanceof PlatformError)
 }

@@ -1,5 +1,5 @@
 import type { DueDeletion } from '../../directory/department.ts'
-import { FEATURE_FIELDS, type RowProblem, toDesired } from '../../directory/desired.ts'
+import { type ActualEmployee, FEATURE_FIELDS, type RowProblem, toDesired } from '../../directory/desired.ts'
 import { diffEmployee, type FieldUnit, unkeptUnits } from '../../directory/difference.ts'
 import {
   EMPLOYEE_FIELDS,
@@ -20,7 +20,7 @@ import { departmentFacts, departmentsVerdict } from '../../sync/plan/departments
 import { type EmployeePlan, planEmployees } from '../../sync/plan/plan-employees.ts'
 import { countRejected, countUndecidedRuns, skippedEmployees } from '../../sync/plan/plan-tables.ts'
 import type { RunLimits } from '../../sync/runs/safety.ts'
-import { holdBack, isOfAnother } from '../../sync/work/reconcile-employee.ts'
+import { aboutAccount, holdBack, isOfAnother } from '../../sync/work/reconcile-employee.ts'
 import { type Message, message, type Said, saidBy } from '../../texts/message.ts'
 import type { EmployeeMemories } from './story.ts'
 
@@ -145,10 +145,11 @@ export interface EmployeePreview {
 export function previewEmployee(input: {
   row: HrEmployeeRow | 'duplicate' | null
   columns: readonly string[]
-  actual: EmployeeFields | null
+  actual: ActualEmployee | null
   memory: EmployeeMemories
 }): EmployeePreview {
-  const { row, columns, actual, memory } = input
+  const { row, columns, actual } = input
+  const memory = actual ? aboutAccount(input.memory, actual) : input.memory
   if (row === null || row === 'duplicate')
     return { hr: row === null ? 'absent' : 'duplicate', problems: [], fields: [] }
   const validated = toDesired(row, columns)

@@ -192,6 +192,7 @@ export interface EmployeeMemories {
   /** Hash of the HR row that the platform confirmed last; null: it confirmed none in full. */
   acknowledgedHash: string | null
   hadLeft: boolean
+  account: number | null
   acknowledged: Partial<Record<EmployeeField, string>>
   overwritten: Partial<Record<EmployeeField, string>>
   cases: (OpenCase & { id: number })[]
@@ -207,6 +208,7 @@ export async function employeeMemories(
 ): Promise<Map<string, EmployeeMemories>> {
   const { rows } = await db.query<EmployeeMemories & EmployeeKey>(
     `select k."enterpriseCode", k.userid, e.acknowledged_hash as "acknowledgedHash", ${HAD_LEFT} as "hadLeft",
+            e.account,
             coalesce(e.acknowledged, '{}') as acknowledged, coalesce(e.overwritten, '{}') as overwritten,
             ${openCasesOf(`'update-employee'`, 'k."enterpriseCode"', 'k.userid')} as cases,
             ${blocksOf('k."enterpriseCode"', 'k.userid')} as blocks,

@@ -66,6 +66,8 @@ export interface Claim {
   isLocated: boolean
   /** HR said that its person left, or it proved another person's, and no comparison has shown since that it is the employee's. */
   hadLeft: boolean
+  /** The mark of the account that was compared last; null: of none. */
+  account: number | null
   acknowledgedHash: string | null
   /**
    * What is stored besides, if that says: in service, active, in this department, nothing held back, no move under way, and
@@ -312,7 +314,7 @@ select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
        e.source_hash as "sourceHash", e.held_run is not null as "isHeld", e.held_hash as "heldHash",
        coalesce(e.rejected and ${IS_LOST}, false) as "isLost",
        coalesce(e.platform_state = 'in_service', false) as "isLocated",
-       ${HAD_LEFT} as "hadLeft",
+       ${HAD_LEFT} as "hadLeft", e.account,
        e.acknowledged_hash as "acknowledgedHash",
        case when e.platform_state = 'in_service' and e.active and e.parked_hash is null and e.withheld = '{}'
                  and e.moving_to is null and e.had_left is not true

@@ -153,11 +153,12 @@ export interface EmployeeMemory {
   /** The platform has answered where the employee is, or refuses to. */
   isAnswered: boolean
   deptCode: string | null
-  /**
-   * Whether the account's person left, or is another one, whose open ids and confirmed values are not the employee's; null: it was
-   * not compared.
-   */
+  /** Whether the account's person left, or is another one; null: it was not compared. */
   hadLeft: boolean | null
+  /** The mark of the account that was compared; null: of none. */
+  account: number | null
+  /** It is not the account of before, or another person's: what was confirmed, and the open ids, are not the employee's. */
+  isAnew: boolean
 }
 
 const NO_FACTS: AttemptFacts = { platformCode: null, traceId: null, error: null }
@@ -202,6 +203,8 @@ export function unasked(active: boolean): EmployeeMemory {
     isAnswered: false,
     deptCode: null,
     hadLeft: null,
+    account: null,
+    isAnew: false,
   }
 }
 

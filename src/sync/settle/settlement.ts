@@ -183,7 +183,7 @@ with s as materialized (
     fields text[], "platformCode" bigint, "traceId" text, error jsonb,
     remember boolean, active boolean, "acknowledgedHash" uuid, "parkedHash" uuid, acknowledged jsonb,
     overwritten jsonb, withheld text[], "platformState" text, "isAnswered" boolean, "deptCode" text,
-    "hadLeft" boolean)
+    "hadLeft" boolean, account int, "isAnew" boolean)
   where position between 0 and 1000000
 ), locked as materialized (
   select s.*, s.done and p.version = s.version as is_done, p.version = s.version as is_current,
@@ -221,14 +221,14 @@ with s as materialized (
     and p.entity_key = l."entityKey" and p.detail = l.detail and not l.is_done
 ), unbound as (
   delete from dirsync.openid_binding b using locked l
-  where (l.remember and l."platformState" = 'absent' or l.outcome = 'awaiting_activation' or l.active and l."hadLeft")
+  where (l.remember and l."platformState" = 'absent' or l.outcome = 'awaiting_activation' or l."isAnew")
     and b.enterprise_code = l."enterpriseCode" and b.userid = l."entityKey"
 ), remembered as (
   insert into dirsync.employee as e (enterprise_code, userid, active, acknowledged_hash, parked_hash,
                                      acknowledged, overwritten, withheld, platform_state, dept_code, had_left,
-                                     acknowledged_at, queried_at)
+                                     account, acknowledged_at, queried_at)
   select "enterpriseCode", "entityKey", active, "acknowledgedHash", "parkedHash",
-         acknowledged, overwritten, withheld, "platformState", "deptCode", "hadLeft",
+         acknowledged, overwritten, withheld, "platformState", "deptCode", "hadLeft", account,
          case when "acknowledgedHash" is not null or acknowledged <> '{}' then now() end,
          case when "isAnswered" then now() end
   from locked where remember
@@ -237,7 +237,9 @@ with s as materialized (
   set active = excluded.active,
       acknowledged_hash = excluded.acknowledged_hash, parked_hash = excluded.parked_hash,
       -- An account that the platform lacks holds nothing; the content of a later one is unknown.
-      acknowledged = case when excluded.platform_state = 'absent' or excluded.active and excluded.had_left then '{}'
+      acknowledged = case when excluded.platform_state = 'absent' then '{}'
+                          when (e.enterprise_code, e.userid) in
+                               (select "enterpriseCode", "entityKey" from locked where "isAnew") then excluded.acknowledged
                           else e.acknowledged || excluded.acknowledged end,
       overwritten = case when excluded.platform_state = 'unknown' then e.overwritten
                          else excluded.overwritten end,
@@ -246,6 +248,7 @@ with s as materialized (
                             else excluded.platform_state end,
       dept_code = case when excluded.platform_state = 'unknown' then e.dept_code else excluded.dept_code end,
       had_left = excluded.platform_state <> 'absent' and coalesce(excluded.had_left, e.had_left),
+      account = coalesce(excluded.account, e.account),
       moving_to = case when excluded.platform_state = 'unknown' then e.moving_to end,
       acknowledged_at = coalesce(excluded.acknowledged_at, e.acknowledged_at),
       queried_at = coalesce(excluded.queried_at, e.queried_at)

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { toActual, toDesired } from '../../directory/desired.ts'
+import { type ActualEmployee, toActual, toDesired } from '../../directory/desired.ts'
 import {
   diffEmployee,
   type FieldUnit,
@@ -71,12 +71,15 @@ export async function reconcileEmployee(job: EmployeeJob, platform: CountedPlatf
 }
 
 async function bringInSync(
-  job: EmployeeJob & { hash: string },
+  given: EmployeeJob & { hash: string },
   desired: DesiredEmployee,
   platform: CountedPlatform,
 ): Promise<JobResult> {
-  const { key, claim, hash } = job
+  const { key, hash } = given
   const actual = toActual(await platform.getEmployee(employeeParams(key)))
+  const claim = aboutAccount(given.claim, actual)
+  const isAnew = claim !== given.claim
+  const job = { ...given, claim }
   if (isOfAnother(desired, actual, claim, hash)) return anotherPerson(job, desired, actual)
   const differing = diffEmployee({ desired, actual, acknowledged: claim.acknowledged })
   const unkept = unkeptUnits(differing, { desired, actual, ...claim })
@@ -133,6 +136,8 @@ async function bringInSync(
     isAnswered: true,
     deptCode: (updated.includes('dept_code') ? desired.fields.dept_code : actual.dept_code) ?? null,
     hadLeft: false,
+    account: actual.account ?? null,
+    isAnew,
   }
   return finished(outcome, {
     platformCode: first?.platformCode ?? null,
@@ -223,6 +228,17 @@ async function unheededAgain(
 }
 
 /**
+ * What is known of an employee and is about the account that the platform has. One that was made anew, as after an employment that
+ * was ended and begun again, keeps nothing of the former's.
+ */
+export function aboutAccount<
+  Known extends Pick<Claim, 'account' | 'acknowledgedHash' | 'acknowledged' | 'overwritten'>,
+>(known: Known, { account }: ActualEmployee): Known {
+  const isSame = known.account === null || account === undefined || account === known.account
+  return isSame ? known : { ...known, acknowledgedHash: null, acknowledged: {}, overwritten: {} }
+}
+
+/**
  * Whether the platform's account is another person's, as far as can be told, and no one has said that it is the employee's.
  * @param hash of HR's row: whoever releases a case has seen this one
  */
@@ -240,7 +256,7 @@ export function isOfAnother(
 function anotherPerson(
   { hash, claim }: EmployeeJob,
   { fields }: DesiredEmployee,
-  { card_no, dept_code }: EmployeeFields,
+  { card_no, dept_code, account }: ActualEmployee,
 ): JobResult {
   const what = message(fields.card_no && card_no ? 'said.another_person' : 'said.another_person_left')
   return finished('parked', {
@@ -249,7 +265,7 @@ function anotherPerson(
       ...unasked(true),
       parkedHash: hash,
       overwritten: claim.overwritten,
-      hadLeft: true,
+      ...{ hadLeft: true, account: account ?? null, isAnew: true },
       platformState: 'in_service',
       isAnswered: true,
       deptCode: dept_code ?? null,
