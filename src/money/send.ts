@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { whileLocked } from '../lib/advisory-lock.ts'
-import type { Pool } from '../lib/database.ts'
+import { type ClientBase, inTransaction, type Pool, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { trimText } from '../lib/text.ts'
 import type { CallOptions } from '../platform/client.ts'
@@ -15,6 +15,7 @@ import {
 import { tokenCreate } from '../platform/operations/token.ts'
 import { cents, SENT_WITHIN_MS } from '../platform/refund-settlement.ts'
 import { checkedParameters } from '../platform/request.ts'
+import { actAs, noteCommand } from '../sync/runs/commands.ts'
 import { inWords, type Message, message, type Said } from '../texts/message.ts'
 import type { SendDeps } from './journal.ts'
 import { type Answer, type Entry, isOpen, type Journal, JournalError } from './journal.ts'
@@ -75,13 +76,18 @@ export async function sendRefund(
     // What the order record shows later could be the one that came after all.
     const isClear = !(await mayStillCome(pool, refund.outer_trade_no))
     const row = { ...refund, refunded_before: isClear ? refundedBefore(soFar) : null }
+    const { refund_amount: amount, ...numbers } = refund
+    const write = (client: ClientBase, state?: Answer['state']) =>
+      writeNoted(client, options, 'send_refund', { ...numbers, amount }, () =>
+        writeRefund(client, row, options.actor, state),
+      )
     return sendOnce(deps, options, {
       journal: refundJournal,
       number: refund.outer_refund_no,
-      begin: () => writeRefund(db, row, options.actor),
+      begin: () => inTransaction(db, () => write(db)),
       forget: () => refundJournal.forget(db, row.outer_refund_no),
       restore: async ({ state }) =>
-        (await writeRefund(pool, row, options.actor, state)) ||
+        (await transaction(pool, client => write(client, state))) ||
         (await refundJournal.read(pool, row.outer_refund_no)) !== null,
       call: callOptions => client.refunds.create(request, callOptions),
       ifNotStored: message('said.refund_settles_itself'),
@@ -142,14 +148,17 @@ export async function sendTopUp(
   const { pool, client } = deps
   const topUp = topUpOf(application, options.althoughOpen)
   const agreedAt = options.agreedAt ?? null
+  const { although_open: _, ...values } = topUp
+  const noted = (client: ClientBase, write: () => Promise<boolean>) =>
+    writeNoted(client, options, 'send_topup', values, write)
   const outcome = await whileLocked(pool, topUpLock(topUp.external_code), db =>
     sendOnce(deps, options, {
       journal: topUpJournal,
       number: topUp.external_code,
-      begin: () => beginTopUp(db, topUp, options.actor, agreedAt),
+      begin: () => inTransaction(db, () => noted(db, () => beginTopUp(db, topUp, options.actor, agreedAt))),
       forget: () => topUpJournal.forget(db, topUp.external_code),
       restore: async () => {
-        await writeTopUp(pool, topUp, options.actor)
+        await transaction(pool, client => noted(client, () => writeTopUp(client, topUp, options.actor)))
         return true
       },
       call: async callOptions => (await client.topUps.apply(application, callOptions)).apply_charge_openid,
@@ -199,6 +208,20 @@ export async function refusalOfTopUp(
   return isOpen(other)
     ? new JournalError('ACCOUNT_BUSY', message('said.account_busy', { number, amount, money_state: state }))
     : new JournalError('ACCOUNT_CHANGED', message('said.account_changed', { number, amount }))
+}
+
+/** Writes a row of the journal and, unless that is refused, who asked for it into the audit. In a transaction. */
+async function writeNoted(
+  client: ClientBase,
+  { actor }: SendOptions,
+  name: 'send_refund' | 'send_topup',
+  values: Readonly<Record<string, string>>,
+  write: () => Promise<boolean>,
+): Promise<boolean> {
+  await actAs(client, { actor })
+  if (!(await write())) return false
+  await noteCommand(client, name, { ...values, enterprise_code: values.enterprise_code || null })
+  return true
 }
 
 /** A transfer of money, and how to write it down and send it. */

@@ -1,5 +1,5 @@
 import { type Lock, lockTransaction } from '../lib/advisory-lock.ts'
-import { type ClientBase, inTransaction, type Pool, type PoolClient } from '../lib/database.ts'
+import type { ClientBase, Pool } from '../lib/database.ts'
 import { type Entry, IS_OPEN, Journal, type TOP_UP_STATES } from './journal.ts'
 
 /** One row of `dirsync.topup`, an application for enterprise points; the amount is a decimal text. */
@@ -36,21 +36,19 @@ export type NewTopUp = Pick<
 >
 
 /**
- * Writes an application down before it is sent, unless another one of the account stands in its way.
+ * Writes an application down before it is sent, unless another one of the account stands in its way. In a transaction.
  * @param agreedAt when a person agreed to it, by the database's clock; null: nobody was asked
  * @returns false when there is one, or its number was used before: nothing was written
  */
 export async function beginTopUp(
-  db: PoolClient,
+  db: ClientBase,
   topUp: NewTopUp,
   actor: string,
   agreedAt: Date | null,
 ): Promise<boolean> {
-  return inTransaction(db, async () => {
-    // Another process that begins one for the same account waits here until it can see this one.
-    await lockTransaction(db, { key: `topup-account:${topUp.account_openid}` })
-    return (await otherTopUp(db, topUp, agreedAt)) === null && (await writeTopUp(db, topUp, actor))
-  })
+  // Another process that begins one for the same account waits here until it can see this one.
+  await lockTransaction(db, { key: `topup-account:${topUp.account_openid}` })
+  return (await otherTopUp(db, topUp, agreedAt)) === null && (await writeTopUp(db, topUp, actor))
 }
 
 /** The oldest application of the account that is open, or accepted since a person agreed to this one, and not named by its sender. */

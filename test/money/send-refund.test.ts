@@ -52,11 +52,19 @@ describe('a refund', () => {
     expect(worded(await refunds.refund())).toMatchObject({ state: 'accepted', trade_no: 'T\ufffd\ufffd' })
   })
 
-  test('is in the journal before the platform hears of it', async () => {
+  test('is in the journal and in the audit before the platform hears of it', async () => {
     await refunds.fault(REFUND_CALL, { hold: true })
     const sent = send()
     await refunds.arrived(sent)
-    expect(worded(await refunds.refund())).toMatchObject({ state: 'requested' })
+    const refund = worded(await refunds.refund())
+    expect(refund).toMatchObject({ state: 'requested' })
+    expect(await refunds.store.rows('select name, arguments, requested_by from dirsync.command')).toEqual([
+      {
+        name: 'send_refund',
+        arguments: { outer_refund_no: REQUEST.outerRefundNo, outer_trade_no: ORDER, amount: '4.00' },
+        requested_by: refund?.requested_by,
+      },
+    ])
     await refunds.release()
     await sent
   })

@@ -30,6 +30,17 @@ describe('a top-up application', () => {
     expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
   })
 
+  test('is in the audit, with who asked for it', async () => {
+    await send()
+    expect(await refunds.store.rows('select name, arguments, requested_by from dirsync.command')).toEqual([
+      {
+        name: 'send_topup',
+        arguments: { external_code: CODE, account_openid: APPLICATION.account_openid, amount: '250.00' },
+        requested_by: (await read())?.requested_by,
+      },
+    ])
+  })
+
   test('that the platform refuses is rejected', async () => {
     await refunds.fault(TOP_UP_CALL, { code: 1000220002, message: 'wrong mobile 13900000001' })
     expect(worded(await send())).toMatchObject({

@@ -311,6 +311,8 @@ export const terms = {
   'command.set_quiet_hours': 'set quiet hours',
   'command.clear_quiet_hours': 'end quiet hours',
   'command.test_alert': 'send a test message',
+  'command.send_refund': 'send a refund',
+  'command.send_topup': 'send a top-up',
   'command.settle_refund': 'settle a refund now',
   'command.resolve_refund': 'resolve a refund',
   'command.resolve_topup': 'resolve a top-up',

@@ -126,7 +126,7 @@ export const terms = {
   'call.assets/limit/enterprise/get': '查询额度账户',
   'call.seller/v3/pay/syncRefund': '发送退款',
   'call.seller/pay/record': '查询订单记录',
-  'call.enterprise/account/applyCharge': '申请充值',
+  'call.enterprise/account/applyCharge': '发送充值',
   'call.taxpayer/findList': '查询纳税主体',
   // What a case, a refund or a top-up is about (`entity`).
   'entity.employee': '员工',
@@ -296,6 +296,8 @@ export const terms = {
   'command.set_quiet_hours': '设置免打扰时段',
   'command.clear_quiet_hours': '取消免打扰时段',
   'command.test_alert': '发送测试消息',
+  'command.send_refund': '发送退款',
+  'command.send_topup': '发送充值',
   'command.settle_refund': '立即核对退款结果',
   'command.resolve_refund': '退款人工结案',
   'command.resolve_topup': '充值人工结案',
