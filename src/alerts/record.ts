@@ -89,7 +89,7 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
     ...{ rule, subject, facts, since },
     severity: RULES[rule].severity,
     for_ms: forMs,
-    is_news_if_more: RULES[rule].isNewsIfMore ?? false,
+    news_if_more: RULES[rule].newsIfMore ?? null,
   }))
   // Whoever knows of the alert, or has taken it over, knows the other cause.
   const { rows: replaced } = await db.query<Change>(
@@ -103,9 +103,12 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
   await db.query(
     `update dirsync.alert a
      set grew_at = now(), acknowledged_by = null, acknowledged_at = null, acknowledged_reason = null
-     from jsonb_to_recordset($1) as f (rule text, subject text, facts jsonb, is_news_if_more boolean)
-     where state = 'firing' and acknowledged_by is not null and is_news_if_more and a.rule = f.rule and a.subject = f.subject
-       and (gone_at is not null or (f.facts ->> 'count')::int > (a.facts ->> 'count')::int)`,
+     from jsonb_to_recordset($1) as f (rule text, subject text, facts jsonb, news_if_more text[])
+     where state = 'firing' and acknowledged_by is not null and news_if_more is not null
+       and a.rule = f.rule and a.subject = f.subject
+       and (gone_at is not null
+            or exists (select from unnest(news_if_more) name
+                       where (f.facts ->> name)::int > (a.facts ->> name)::int))`,
     [JSON.stringify(found)],
   )
   const { rows } = await db.query<Change>(

@@ -595,6 +595,23 @@ describe('people', () => {
     expect(said(await inbox.arrival(6))).toMatch(/money_unknown recovered/)
   })
 
+  test('hear at once that acknowledged money of unknown outcome now waits for a person', async () => {
+    const inbox = await Inbox.open()
+    const unknown = (for_person: number) => [
+      finding('money_unknown', { subject: 'refund', facts: { count: 1, for_person } }),
+    ]
+    wrong = unknown(0)
+    await startProcess([inbox.channel()])
+    await inbox.arrival(1)
+    await delivered()
+    await store.rows('select dirsync.acknowledge_alert(id) from dirsync.alert')
+    expect(said(await inbox.arrival(2))).toBe('money_unknown acknowledged')
+    await delivered()
+    wrong = unknown(1)
+    expect(said(await inbox.arrival(3))).toBe('money_unknown repeated')
+    expect(await store.rows('select acknowledged_by from dirsync.alert')).toEqual([{ acknowledged_by: null }])
+  })
+
   test('who have quiet hours hear what still holds at their end', async () => {
     const inbox = await Inbox.open()
     const quiet = (from: string, to: string) =>

@@ -27,10 +27,10 @@ export interface RuleDefinition {
    */
   mendsWithinMinutes?: number
   /**
-   * Its `count` may grow by something that is not what a person has acknowledged: then it is no longer acknowledged, and is told
-   * at once.
+   * Facts that are counts of what a person has acknowledged. Once one of them grows, the alert is no longer acknowledged, and is
+   * told at once.
    */
-  isNewsIfMore?: true
+  newsIfMore?: readonly string[]
   /** The meaning of its threshold, in one plain sentence. */
   meaning: string
   /** The threshold, as the setting `ALERT_<RULE>`; `off` switches the rule off. */

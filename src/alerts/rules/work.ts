@@ -120,7 +120,7 @@ job:dirsync_employees_in_sync:ratio < ${percent / 100}
   /** A refund or top-up whose outcome is unknown: it may have been carried out. Subject: `refund` or `topup`. */
   money_unknown: {
     severity: 'critical',
-    isNewsIfMore: true,
+    newsIfMore: ['count', 'for_person'],
     meaning: 'Minutes that the outcome of a refund or top-up is unknown before it is an alert.',
     figure: { min: 0, max: 1440, default: 0, example: 30, lasts: 'minutes' },
     holdsMs: minutes,
@@ -141,7 +141,7 @@ job:dirsync_employees_in_sync:ratio < ${percent / 100}
   /** A refund or top-up that was called refused was carried out: another one may have been sent instead. Subject: as above. */
   money_contradicted: {
     severity: 'critical',
-    isNewsIfMore: true,
+    newsIfMore: ['count'],
     meaning:
       'Refunds, or top-ups, within seven days that were carried out although they were called refused before it is an alert.',
     figure: { min: 1, max: 10_000, default: 1, example: 3 },
@@ -166,7 +166,7 @@ job:dirsync_employees_in_sync:ratio < ${percent / 100}
   /** A signed refund notification matches no refund that was sent. */
   notification_misfit: {
     severity: 'warning',
-    isNewsIfMore: true,
+    newsIfMore: ['count'],
     meaning: 'Signed notifications within a day that match no refund before it is an alert.',
     figure: { min: 1, max: 10_000, default: 1, example: 3 },
     find: ({ notificationsRefused: { count, latest } }, { figure }) =>
