@@ -225,6 +225,14 @@ test('the overview asks for money whose outcome a person has to find out, alerts
   const waiting = await overview()
   expect(waiting).toMatch(/\d refunds? of unknown outcome (is|are) waiting for a decision\./)
   expect(waiting).not.toContain('a running worker')
+  // An alert about refunds says nothing of top-ups.
+  await console.pool.query(`
+    insert into dirsync.alert (rule, subject, severity, state, facts, since, raised_at)
+      values ('money_unknown', 'refund', 'critical', 'firing', '{"count": 1, "for_person": 1}', now(), now())`)
+  const alerted = await overview()
+  expect(alerted).not.toContain('waiting for a decision.')
+  expect(alerted).toContain('1 top-up was sent without a known outcome.')
+  await console.pool.query('delete from dirsync.alert')
 })
 
 test('of what is being sent, what becomes of it without its sender is not promised', async () => {

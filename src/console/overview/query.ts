@@ -249,9 +249,11 @@ export function todosOf(overview: OverviewResult): Todo[] {
   const critical = others.filter(({ severity }) => severity === 'critical')
   const lesser = others.filter(({ severity }) => severity !== 'critical')
   // Without its alert: that is switched off, muted, or still to come.
-  const money = others.some(({ rule }) => rule === 'money_unknown')
-    ? []
-    : MONEY_KINDS.filter(kind => overview.money_for_person[kind] > 0)
+  const money = MONEY_KINDS.filter(
+    kind =>
+      overview.money_for_person[kind] > 0 &&
+      !others.some(({ rule, subject }) => rule === 'money_unknown' && `${subject}s` === kind),
+  )
   const cases = open_cases.reduce((sum, { count }) => sum + count, 0)
   return [
     ...(roles_alive.worker ? [] : [{ what: 'no_worker' } as const]),
