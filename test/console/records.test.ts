@@ -141,6 +141,8 @@ test('the page of a refund says why a code leaves it unknown, what the platform 
   expect(body).toContain(todo)
   expect((await console.browse('viewer', 'GET', '/money')).body).toContain(todo)
   expect(body).not.toContain('nothing to do')
+  // Perhaps none was asked for.
+  expect(body).not.toContain('Notification')
   const { json } = await api('GET', '/money/refunds/r4')
   expect(json.events).toMatchObject([
     { event: 'sent', times: 1 },

@@ -252,10 +252,7 @@ function refundFacts(ask: Ask, entry: RefundDetails): Facts {
     ...sentFacts(ask, entry),
     [t('money.asked'), settle_attempts > 0 ? t('money.asked_times', { count: settle_attempts }) : null],
     [t('money.asked_next'), next_settle_at && { since: next_settle_at }],
-    [
-      t('money.notification'),
-      notified_at ? { at: notified_at } : entry.state === 'rejected' ? null : t('money.not_notified'),
-    ],
+    [t('money.notification'), notified_at && { at: notified_at }],
   ]
 }
 

@@ -79,7 +79,6 @@ export const money = {
   'money.after_all': 'was called refused',
   'money.called_refused': 'Called refused until',
   'money.notification': 'Notification',
-  'money.not_notified': 'none yet',
   'money.although_open': 'Sent despite open',
   'money.said': 'What is known',
   'money.nothing_said': 'The platform accepted it.',

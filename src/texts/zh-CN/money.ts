@@ -70,7 +70,6 @@ export const money = {
   'money.after_all': '曾认定为未执行',
   'money.called_refused': '认定为未执行，直至',
   'money.notification': '平台通知',
-  'money.not_notified': '尚未收到',
   'money.although_open': '发送时尚未确定的充值',
   'money.said': '已知结果',
   'money.nothing_said': '平台已受理。',
