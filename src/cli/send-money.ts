@@ -16,12 +16,13 @@ import {
 import { cents, refundedAmount } from '../platform/refund-settlement.ts'
 import { checkedParameters } from '../platform/request.ts'
 import { claimDeployment } from '../sync/health/deployment.ts'
+import { recentRestore } from '../sync/runs/restored.ts'
 import { message } from '../texts/message.ts'
 import { type CommandContext, missingRoles, openContext } from './context.ts'
 import { FailedError, stopSignal } from './failure.ts'
 import { said, say } from './language.ts'
 import { ASKED_BY_PERSON, amountText, enterpriseOf, orExplained, remedyOf, stateText } from './look-up.ts'
-import { factLines, factsOf, type NamedFact, print, printJson } from './output.ts'
+import { factLines, factsOf, type NamedFact, print, printJson, shortTime } from './output.ts'
 import { confirm, type GivenRequest, needsQuestion } from './request.ts'
 
 /** How `refund send` and `topup send` proceed once the request is complete; `dirsync platform` uses this, too. */
@@ -206,7 +207,14 @@ async function sendRequest<Request extends object>(
     const facts = await explain('seller/pay/record', () =>
       sending.summary(complete, { pool, client, asset, signal }),
     )
-    const lines = factLines(factsOf([...facts, ['platform', config.PLATFORM_BASE_URL]]))
+    const restored = shortTime(await recentRestore(pool))
+    const lines = factLines(
+      factsOf([
+        ...facts,
+        ['platform', config.PLATFORM_BASE_URL],
+        ['note', restored && `${say('money.restored', { time: restored })} ${say('money.restored_todo')}`],
+      ]),
+    )
     await confirm([say(`shell.would_send.${what}`), ...lines], say(`shell.send.${what}`), signal)
   }
   const outcome = await orExplained(

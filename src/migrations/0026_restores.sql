@@ -4,6 +4,10 @@ alter table dirsync.deployment add column incarnation text;
 comment on column dirsync.deployment.incarnation is
   'Where this row was written (see dirsync.incarnation). Where it is another one now, the database was restored, copied or '
   'taken over by a replica; null: not known yet.';
+alter table dirsync.deployment add column restored_at timestamptz;
+comment on column dirsync.deployment.restored_at is
+  'When that was last noticed, or doubt_memory was called: refunds and top-ups sent between the backup and then may be missing; '
+  'null: never.';
 
 comment on column dirsync.employee.acknowledged_hash is
   'Hash of the HR row of which the platform confirmed every field. Equal to source_hash: the employee is in '
@@ -40,6 +44,7 @@ comment on function dirsync.incarnation is
 create function dirsync.doubt_memory() returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
+  update dirsync.deployment set restored_at = now();
   -- In the order in which outcomes lock them.
   perform from dirsync.employee e
   where e.acknowledged_hash is not null or e.acknowledged <> '{}' or e.overwritten <> '{}'

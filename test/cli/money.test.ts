@@ -398,6 +398,22 @@ describe('at a terminal', { tags: 'script' }, () => {
     expect(screen.replaceAll(/\s+/g, ' ')).toContain(`--although-open ${number}`)
   })
 
+  test.concurrent.each<[string, string[]]>([
+    ['refund', refund(5)],
+    ['top-up', ['topup', 'send', '--account', ACCOUNT, '--amount', '1', '--taxpayer', 'Example Ltd.']],
+  ])('the question about a %s says what a restored database may lack', async (what, args) => {
+    await deployment.own.pool.query(
+      `insert into dirsync.deployment (base_url, app_id, enterprise_code, restored_at) values ($1, $2, '', now())
+       on conflict (only_row) do update set restored_at = now()`,
+      [deployment.emulator.url, APP],
+    )
+    const terminal = atTerminal(args, deployment.settings)
+    await terminal.shows(new RegExp(`Send this ${what}\\?`))
+    terminal.type('n\r')
+    const { screen } = await terminal.ended
+    expect(screen.replaceAll(/\s+/g, ' ')).toContain('sent between the backup and then may be missing here.')
+  })
+
   test.concurrent('Ctrl-C at the question sends nothing', async () => {
     const terminal = atTerminal(refund(7), deployment.settings)
     await terminal.shows(/Send this refund\?/)

@@ -387,3 +387,21 @@ test('a mirror whose last run left something out says so above its rows', async 
   )
   expect(await page()).not.toContain('may be out of date')
 })
+
+test('what was sent since the backup may be missing: Money says so for 30 days after a restore', async () => {
+  const page = async () => (await console.browse('viewer', 'GET', '/money')).body
+  const missing = 'refunds and top-ups sent between the backup and then may be missing here.'
+  await console.pool.query(`
+    insert into dirsync.deployment (base_url, app_id, enterprise_code) values ('embedded', 'a', '')
+      on conflict do nothing;
+    update dirsync.refund set state = 'accepted', settled_at = now() where state in ('unknown', 'requested');
+    update dirsync.topup set state = 'accepted', settled_at = now() where state in ('unknown', 'requested');
+    delete from dirsync.employee`)
+  expect(await page()).not.toContain(missing)
+  await console.pool.query('select dirsync.doubt_memory()')
+  expect(await page()).toContain(missing)
+  expect(await page()).not.toContain('The outcome of every refund and top-up is known.')
+  expect((await api('GET', '/money')).json.restored_at).toEqual(expect.any(String))
+  await console.pool.query(`update dirsync.deployment set restored_at = restored_at - interval '31 days'`)
+  expect(await page()).not.toContain(missing)
+})

@@ -5,6 +5,7 @@ import { ENTRY_STATES, type Entry, type EntryState, isOpen, TOP_UP_STATES } from
 import { checksOf, type ReadRefund, refundJournal, waitsForPerson } from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
 import { CONTRADICTED, type ContradictedMoney } from '../../sync/health/health.ts'
+import { recentRestore } from '../../sync/runs/restored.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { inWords } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
@@ -95,6 +96,12 @@ export const MoneyList = z.object({
     .describe(
       'Called refused and turned out within seven days to be carried out; the latest one, and its order or account',
     ),
+  restored_at: z
+    .date()
+    .nullable()
+    .describe(
+      'When the database was seen, within 30 days, to be restored: what was sent between the backup and then may be missing',
+    ),
   kind: z.enum(KINDS),
   ...listOf(z.union([RefundRow, TopUpRow])).shape,
 })
@@ -109,14 +116,16 @@ export async function readMoney(
   const { from, to } = rangeOf(ask, input)
   const position = decodeCursor(z.tuple([z.string(), z.boolean()]), input.cursor)
   const after = position ? { number: position[0], wasOpen: position[1] } : undefined
-  const [counts, { rows: contradicted }, found] = await Promise.all([
+  const [counts, { rows: contradicted }, restored_at, found] = await Promise.all([
     moneyCounts(pool),
     pool.query<ContradictedMoney>(CONTRADICTED),
+    recentRestore(pool),
     JOURNALS[kind].page(pool, { state, number, from, to, after, limit: limit + 1 }),
   ])
   return {
     counts,
     contradicted,
+    restored_at,
     kind,
     ...onePage<Line>(found, limit, row => [entryNumber(row), isOpen(row)]),
   }

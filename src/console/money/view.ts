@@ -43,7 +43,7 @@ function stateOf({ t }: Ask, entry: Line): Words {
 /** First whether the outcome of any money operation is unknown, then everything else. */
 export function moneyShown(
   ask: Ask,
-  { counts, contradicted, kind, items, next }: MoneyList,
+  { counts, contradicted, restored_at, kind, items, next }: MoneyList,
   input: MoneyInput,
 ): Shown {
   const { t } = ask
@@ -54,7 +54,8 @@ export function moneyShown(
     topics: ['money'],
     blocks: [
       ...contradictedOf(ask, contradicted),
-      ...unknownOf(ask, counts, contradicted.length === 0),
+      ...restoredOf(ask, restored_at),
+      ...unknownOf(ask, counts, contradicted.length === 0 && restored_at === null),
       {
         drawn: tabs(
           t('money.title'),
@@ -91,6 +92,13 @@ function contradictedOf({ t }: Ask, contradicted: MoneyList['contradicted']): Bl
     what: t('alert.money_contradicted.what', { subject, ...facts }),
     todo: t('alert.money_contradicted.remedy', { subject, ...facts }),
   }))
+}
+
+function restoredOf(ask: Ask, restoredAt: MoneyList['restored_at']): Block[] {
+  const { t } = ask
+  if (restoredAt === null) return []
+  const title = t('money.restored', { time: timeText(ask, restoredAt) })
+  return [{ notice: 'warn', title, todo: t('money.restored_todo') }]
 }
 
 function unknownOf({ t }: Ask, counts: MoneyList['counts'], isAllWell: boolean): Block[] {

@@ -28,6 +28,14 @@ export async function noticeRestore(db: ClientBase | Pool, logger: Logger): Prom
   if (onlyRow(rows).restored) logger.warn('a full run asks the platform about every employee')
 }
 
+/** When the last restore was noticed; null: more than 30 days ago, or never. */
+export async function recentRestore(db: Pool): Promise<Date | null> {
+  const { rows } = await db.query<{ restored_at: Date }>(
+    `select restored_at from dirsync.deployment where restored_at > now() - interval '30 days'`,
+  )
+  return rows[0]?.restored_at ?? null
+}
+
 /** Condition on an employee `e`: the platform confirmed some row, but the database was restored since (see dirsync.doubt_memory). */
 export const DOUBTED = `e.acknowledged_hash = 'ffffffff-ffff-ffff-ffff-ffffffffffff'`
 

@@ -4,6 +4,9 @@ export const money = {
   'money.all_known': 'The outcome of every refund and top-up is known. There is nothing to do.',
   'money.refunds': 'Refunds',
   'money.topups': 'Top-ups',
+  'money.restored':
+    'The database was restored or taken over by a replica, as was noticed at {time}: refunds and top-ups sent between the backup and then may be missing here.',
+  'money.restored_todo': 'Check with the vendor before you send any of them again. This is said for 30 days.',
   'money.unknown.refunds':
     '{count, plural, one {# refund was} other {# refunds were}} sent without a known outcome.',
   'money.unknown_todo.refunds':

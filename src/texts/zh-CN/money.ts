@@ -6,6 +6,9 @@ export const money = {
   'money.all_known': '所有退款和充值的结果均已明确，无需处理。',
   'money.refunds': '退款',
   'money.topups': '充值',
+  'money.restored':
+    '数据库曾从备份恢复或由副本接管（{time} 发现）：备份之后、此时间之前发送的退款和充值可能没有记录。',
+  'money.restored_todo': '重新发送前，请先向平台核实。此提示保留 30 天。',
   'money.unknown.refunds': '有 {count, number} 笔退款已发送，但不确定款项是否已退。',
   'money.unknown_todo.refunds':
     '调用未暂停或停止时，运行中的工作进程会查询订单记录；若无法确认，请向平台核实后登记。请勿手动重发。',
