@@ -379,6 +379,17 @@ describe('a run that would change much', () => {
     expect(await under.pending()).toEqual(['e0', 'e1', 'e2'])
   })
 
+  test('does not say of an employee whom a person has named since that HR has changed the row', async () => {
+    await under.inSync(10)
+    await change()
+    const { id } = await under.plan()
+    await under.store.pool.query(
+      `update dirsync.employee set source_hash = held_hash, acknowledged_hash = held_hash, held_run = null, held_hash = null
+       where userid = 'e0'`,
+    )
+    expect(await tick(id)).toMatchObject({ state: 'held', plan: { changed_since: 0 } })
+  })
+
   test('keeps its plan while HR still looks harmful, and tells how many rows have changed since', async () => {
     await under.inSync(10)
     await change()

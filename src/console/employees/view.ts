@@ -28,7 +28,9 @@ export function employeeShown(ask: Ask, employee: EmployeeResult): Shown {
   // Live updates show dirsync's own data; HR is read once per page, not at each update, unless it has news.
   const url = `${path}?hr=no${employee.run ? `&run=${employee.run.id}` : ''}`
   const urlOf = (part: string) =>
-    part === 'now' && newsOfHr(employee) !== null ? url.replace('hr=no', 'hr=yes') : url
+    part === 'now' && (newsOfHr(employee) !== null || employee.hr === 'unknown')
+      ? url.replace('hr=no', 'hr=yes')
+      : url
   // An explanation describes one moment, so nothing on its page is updated.
   const follow = (part: string, topics: string[], blocks: Block[]): Block[] =>
     employee.platform === 'not_asked' ? [{ part, topics, url: urlOf(part), blocks }] : blocks
@@ -108,7 +110,17 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
       if (news !== null) return [news]
       const since = record?.acknowledged_at ? { soft: { since: record.acknowledged_at } } : null
       return [
-        { text: joined([{ tone: 'ok', text: t('employees.now.in_sync') }, since], ' ') },
+        {
+          text: joined(
+            [
+              employee.hr === 'unknown'
+                ? { tone: 'wait', text: t('employees.now.was_in_sync') }
+                : { tone: 'ok', text: t('employees.now.in_sync') },
+              since,
+            ],
+            ' ',
+          ),
+        },
         ...ofCase,
         ...(employee.pending.length > 0
           ? [{ text: { tone: 'wait', text: t('employees.now.asked_anew') } } as const]

@@ -682,6 +682,11 @@ export async function restoreEmployeePlan(
   return onlyRow(rows).leftOut
 }
 
+/** SQL: HR's row of a held plan `w` is the one that the platform was brought to since, as by a run of named employees. */
+const WAS_SENT = `exists (select from dirsync.employee e
+  where e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
+    and e.source_hash is not distinct from w.source_hash)`
+
 /** Undecided rows of a held run that is decided in parts: those that differ by `difference`, and those with another row in HR. */
 export async function countUndecided(
   db: ClientBase,
@@ -689,7 +694,8 @@ export async function countUndecided(
 ): Promise<{ count: number; changed: number }> {
   const { rows } = await db.query<{ count: number; changed: number }>(
     `select count(d.userid)::int as count,
-            (count(*) filter (where w.reason <> 'asked' and (d.userid is null or d.hash is distinct from w.source_hash)))::int
+            (count(*) filter (where w.reason <> 'asked' and case when d.userid is null then not ${WAS_SENT}
+                                                                 else d.hash is distinct from w.source_hash end))::int
               as changed
      from dirsync.planned_work w
      left join difference d on d.undecided = w.run_id and d.enterprise_code = w.enterprise_code
@@ -709,7 +715,8 @@ export async function countChangedSince(db: ClientBase, heldRun: number): Promis
      full join (select * from difference
                 where reason not in ('asked', 'skipped') or reason is null and (fresh or undecided = $1)) d
        on d.enterprise_code = w.enterprise_code and d.userid = w.entity_key
-     where w.entity_key is null or d.userid is null or d.hash is distinct from w.source_hash`,
+     where w.entity_key is null
+        or case when d.userid is null then not ${WAS_SENT} else d.hash is distinct from w.source_hash end`,
     [heldRun],
   )
   return onlyRow(rows).n

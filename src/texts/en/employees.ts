@@ -49,7 +49,8 @@ export const employees = {
   'employees.nobody_in_department': 'The platform has shown no employee in this department.',
   // The headline: how somebody stands, and what to do.
   'employees.now.in_sync': 'In sync: the platform has confirmed what HR has.',
-  'employees.now.differs': 'HR and the platform differ. The next run sends the change.',
+  'employees.now.was_in_sync': 'HR cannot be read now. The platform confirmed what HR had, last',
+  'employees.now.differs': 'HR and the platform differ. The next run whose plan passes sends the change.',
   'employees.now.changed':
     'HR has changed the row since the platform confirmed it. The next run looks at it.',
   'employees.now.asked_anew': 'The platform is about to be asked again; the work is in the outbox.',

@@ -48,7 +48,8 @@ export const employees = {
   'employees.nobody_in_department': '平台尚未显示该部门有员工。',
   // The headline: how somebody stands, and what to do.
   'employees.now.in_sync': '已同步：平台已确认与人事系统一致。',
-  'employees.now.differs': '人事系统与平台不一致，将由下一次同步任务发送。',
+  'employees.now.was_in_sync': '现在无法读取人事系统。平台最近一次确认与其一致：',
+  'employees.now.differs': '人事系统与平台不一致，将由下一次通过计划的同步任务发送。',
   'employees.now.changed': '平台确认之后人事数据又有变更，将由下一次同步任务处理。',
   'employees.now.asked_anew': '正在等待重新核对，已在待发送队列中。',
   'employees.now.halted': '同步已停止：{message}',

@@ -47,12 +47,19 @@ test('an HR database that cannot be read is told on the page, and the rest of it
     platform: 'not_asked',
     steps: expect.arrayContaining([expect.objectContaining({ step: 'sent', state: 'waiting' })]),
   })
+  await console.pool.query(`update dirsync.employee set source_hash = md5('1')::uuid, acknowledged_hash = md5('1')::uuid,
+    acknowledged_at = now() where userid = 'e1'`)
+  const html = { accept: 'text/html' }
+  const { body: page } = await console.ask('viewer', 'GET', '/employees/e1', undefined, html)
+  expect(page).toContain('HR cannot be read now. The platform confirmed what HR had')
+  expect(page).not.toContain('In sync: the platform has confirmed what HR has')
+  await console.pool.query(`update dirsync.employee set acknowledged_hash = null where userid = 'e1'`)
   expect((await console.ask('viewer', 'GET', '/api/v1/mapping')).json()).toMatchObject({
     error: expect.stringMatching(/\w/),
     columns: [],
   })
   // Which mapping it is shows only once HR answers, so whether a plan has used it is not known.
-  const { body } = await console.ask('viewer', 'GET', '/mapping', undefined, { accept: 'text/html' })
+  const { body } = await console.ask('viewer', 'GET', '/mapping', undefined, html)
   expect(body).toContain('The mapping cannot be read.')
   expect(body).not.toContain('no plan has used it yet')
 })
