@@ -7,6 +7,12 @@ create index department_code_lower on dirsync.department ((lower(dept_code colla
 -- Cases of mirrors, of which each run asks several times.
 create index dead_letter_mirror on dirsync.dead_letter (operation, id)
   where operation in ('mirror-orders', 'mirror-accounts', 'mirror-taxpayers') and state <> 'resolved';
+-- Cases that wait for a value whoever has it, such as a work number, and employees whose last update gave one up.
+create index dead_letter_wanted on dirsync.dead_letter
+  (enterprise_code, category, (upper((changed_fields -> 0 ->> 'value') collate "C")))
+  where category in ('duplicate_work_number', 'missing_department') and state not in ('resolved', 'ignored');
+create index employee_given_up on dirsync.employee (enterprise_code, (overwritten ->> 'corp_code'))
+  where overwritten ->> 'corp_code' is not null;
 -- Whom a field is withheld from, beside fields that are withheld from all and other enterprises' employees. Rows with nothing
 -- withheld are not in it: their updates cost what they did.
 create function dirsync.withheld_fields(enterprise_code text, withheld text[]) returns text[]

@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import { beforeAll, expect, test } from 'vitest'
 import { createCompany } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
@@ -7,6 +8,10 @@ import { worded } from '../texts/worded.ts'
 const company = duringFile(() => createCompany({ employees: 20 }))
 
 beforeAll(async () => {
+  await writeFile(
+    company.settings.HR_EMPLOYEES_SQL as string,
+    'select userid, name, mobile, email, dept_code, level as corp_code, active from person',
+  )
   await company.start()
   await company.run('full')
 })
@@ -145,4 +150,28 @@ test('a swap of e-mail addresses is one too, and a mobile number wanted besides 
     ]),
   )
   expect(worded(found.find(({ field }) => field === 'email').message)).toContain('e-mail address')
+})
+
+test('work numbers follow in a chain as well, although the platform tells no holder of one', async () => {
+  const number = (numbers: Record<number, string>) =>
+    company.hr.query(
+      `update person p set level = n.number from jsonb_to_recordset($1) as n (userid text, number text) where n.userid = p.userid`,
+      [
+        JSON.stringify(
+          Object.entries(numbers).map(([i, number]) => ({ userid: useridOf(Number(i)), number })),
+        ),
+      ],
+    )
+  await number({ 15: 'W15', 16: 'W16', 17: 'w17', 18: 'W18' })
+  await company.run('changes')
+  await number({ 15: 'W16', 16: 'W17', 17: 'W18', 18: 'W99' })
+  expect(await company.run('changes')).toMatchObject({ state: 'done', message: null })
+  const platform = await company.onPlatform()
+  expect([15, 16, 17, 18].map(i => platform.get(useridOf(i))?.corp_code)).toEqual([
+    'W16',
+    'W17',
+    'W18',
+    'W99',
+  ])
+  expect((await cases(15, 16, 17, 18)).filter(({ state }) => state !== 'resolved')).toEqual([])
 })

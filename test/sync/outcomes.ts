@@ -55,6 +55,7 @@ export function outcome(key: ClaimKey, claimed: Claim, differs: Differs = {}): S
     again,
     employee,
     fields = [],
+    available = [],
     blockFields = [],
     unblockFields = [],
     isStored = false,
@@ -75,6 +76,7 @@ export function outcome(key: ClaimKey, claimed: Claim, differs: Differs = {}): S
             memory: employee ?? memory(),
             isStored,
             fields,
+            available,
             blockFields,
             unblockFields,
           }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { fieldHash } from '../../src/directory/hash.ts'
 import { withConnection } from '../../src/lib/database.ts'
 import { beginRetry } from '../../src/sync/cases/retries.ts'
 import type { Claim } from '../../src/sync/outbox/claim.ts'
@@ -314,6 +315,60 @@ describe('a case that waits for another employee', () => {
     await setState(id, state)
     await execute(E2, { outcome: 'updated', fields: ['mobile'] })
     expect(await caseOf(store, id)).toMatchObject({ state })
+  })
+})
+
+describe('a case that waits for a work number', () => {
+  const E2 = employee('e2')
+  const WAITS = {
+    field: 'corp_code',
+    category: 'duplicate_work_number',
+    changedFields: [{ field: 'corp_code', value: 'w2' }],
+  }
+  const GIVES_UP: Differs = {
+    outcome: 'updated',
+    fields: ['corp_code'],
+    available: [{ category: 'duplicate_work_number', value: 'W2' }],
+    employee: memory({
+      acknowledged: { corp_code: 'new' },
+      overwritten: { corp_code: fieldHash('corp_code', 'W2') },
+    }),
+  }
+  const states = () => store.rows('select state from dirsync.dead_letter order by id')
+
+  test('is due once an employee of its enterprise has given up this very number', async () => {
+    const waits = { field: 'corp_code', category: 'duplicate_work_number' }
+    for (const [enterprise_code, value] of [
+      ['', 'w2'],
+      ['', 'w3'],
+      ['C1', 'w2'],
+    ])
+      await fail(store, {
+        ...waits,
+        enterprise_code,
+        entity_key: `of ${value}`,
+        changed_fields: [{ field: 'corp_code', value }],
+      })
+    await execute(E2, GIVES_UP)
+    expect(await states()).toEqual([{ state: 'retrying' }, { state: 'open' }, { state: 'open' }])
+  })
+
+  test('is due at once when the number was given up while it was refused, and only then', async () => {
+    await execute(E2, GIVES_UP)
+    await plantWork(store, 'e1')
+    const late = await begin(store, E1)
+    const refused: Differs = {
+      resolve: 'all',
+      failures: [refusal(WAITS)],
+      startedAt: new Date(Date.now() + 1),
+    }
+    await settle(store.pool, [outcome(E1, late, refused)])
+    expect(await states()).toEqual([{ state: 'open' }])
+    await plantWork(store, 'e1')
+    const claimed = await begin(store, E1)
+    const startedAt = new Date(Date.now() - 60_000)
+    await settle(store.pool, [outcome(E1, claimed, { ...refused, startedAt })])
+    expect(await states()).toEqual([{ state: 'retrying' }])
   })
 })
 

@@ -1,3 +1,4 @@
+import { fieldHash } from '../../directory/hash.ts'
 import { type ClientBase, onlyRow, type Pool } from '../../lib/database.ts'
 import { message, type Said, toStore } from '../../texts/message.ts'
 import { slowProbeDelay } from '../outbox/backoff.ts'
@@ -126,7 +127,10 @@ export async function recordFailure(
     last_run_id: runId,
     nextRetryMs: failure.nextRetryMs,
   })
-  if (failure.blockedBy === null) return { id, runId, waits: false, isDue: false }
+  if (failure.blockedBy === null) {
+    const isDue = await isGivenUp(client, { id, key, startedAt }, failure)
+    return { id, runId, waits: false, isDue }
+  }
   // The holder may have changed between the platform's refusal and this row, or be about to. An outcome of the future is of a
   // clock that was put back since: it would count again and again.
   const { rows } = await client.query<{ changed: boolean }>(
@@ -146,6 +150,31 @@ export async function recordFailure(
     [key.enterpriseCode, id, startedAt, failure.blockedBy],
   )
   return { id, runId, waits: true, isDue: rows[0]?.changed === true }
+}
+
+/** Whether another employee has given up the work number of an open case since this execution began. */
+async function isGivenUp(
+  client: ClientBase,
+  { id, key, startedAt }: { id: number; key: CaseKey; startedAt: Date },
+  { category, changedFields }: Failure,
+): Promise<boolean> {
+  const number = changedFields.find(({ field }) => field === 'corp_code')?.value
+  if (category !== 'duplicate_work_number' || !number) return false
+  // The platform may write it otherwise.
+  const spellings = [number, number.toUpperCase(), number.toLowerCase()]
+  const { rows } = await client.query<{ given: boolean }>(
+    `select exists (
+       select from dirsync.employee e
+       where e.enterprise_code = $2 and e.userid <> $3 and e.overwritten ->> 'corp_code' = any ($4)
+         and e.acknowledged_at > $5 and e.acknowledged_at <= now())
+       and exists (select from dirsync.dead_letter d where d.id = $1 and d.state = 'open') as given`,
+    [
+      ...[id, key.enterpriseCode, key.entityKey],
+      spellings.map(spelling => fieldHash('corp_code', spelling)),
+      startedAt,
+    ],
+  )
+  return onlyRow(rows).given
 }
 
 type CaseKey = Pick<ClaimKey, 'enterpriseCode' | 'entityKey'> & { operation: string }

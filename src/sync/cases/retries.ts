@@ -16,16 +16,30 @@ export async function releasedBy(client: ClientBase, settlements: Settlement[]):
     .filter(settlement => settlement.changed)
     .map(settlement => {
       const { key, runId, sentUnknown } = settlement
-      return { ...key, runId, fields: storedEmployee(settlement)?.fields ?? [], sentUnknown }
+      const { fields = [], available = [] } = storedEmployee(settlement) ?? {}
+      return { ...key, runId, fields, available, sentUnknown }
     })
   if (changed.length === 0) return []
   const { rows } = await client.query<TouchedCase>(
-    `select d.id, s."runId"
-     from jsonb_to_recordset($1)
-       as s ("enterpriseCode" text, "entityKey" text, "runId" bigint, fields text[], "sentUnknown" boolean)
+    `with changed as (
+       select * from jsonb_to_recordset($1)
+         as s ("enterpriseCode" text, "entityKey" text, "runId" bigint, fields text[], "sentUnknown" boolean,
+               available jsonb)
+     )
+     select d.id, s."runId"
+     from changed s
      join dirsync.dead_letter d
        on d.enterprise_code = s."enterpriseCode" and d.blocked_by = s."entityKey"
-     where d.state ${isOneOf(ENDED_BY_HOLDER)} and (s."sentUnknown" or d.field = any (s.fields))`,
+     where d.state ${isOneOf(ENDED_BY_HOLDER)} and (s."sentUnknown" or d.field = any (s.fields))
+     union
+     select d.id, s."runId"
+     from changed s
+     cross join jsonb_to_recordset(s.available) as a (category text, value text)
+     join dirsync.dead_letter d
+       on d.enterprise_code = s."enterpriseCode" and d.category = a.category
+       -- By an index of its own: a thousand may wait for a thousand values.
+       and upper((d.changed_fields -> 0 ->> 'value') collate "C") = upper(a.value collate "C")
+     where d.category in ('duplicate_work_number') and d.state ${isOneOf(ENDED_BY_HOLDER)}`,
     [JSON.stringify(changed)],
   )
   return rows

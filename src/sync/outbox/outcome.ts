@@ -69,6 +69,8 @@ export interface StoredEmployee {
   isStored: boolean
   /** The fields that were sent and accepted. */
   fields: EmployeeField[]
+  /** What others can have now, whose cases name no holder. */
+  available: AvailableValue[]
   /** Refusals that may mean that a field is switched off for the enterprise. */
   blockFields: RefusedField[]
   /** Blocked fields that succeeded. */
@@ -83,6 +85,12 @@ interface StoredDepartment {
 interface StoredBinding {
   of: 'openid'
   openUserid: string
+}
+
+/** A value that cases of a category wait for, whoever has it. */
+export interface AvailableValue {
+  category: 'duplicate_work_number'
+  value: string
 }
 
 /** What is written of one execution of a job, in one transaction: its result, and the processor's additions. */
@@ -182,7 +190,15 @@ export function finished(
 
 /** What is stored of an employee to whom nothing was sent. */
 export function unsent(memory: EmployeeMemory): StoredEmployee {
-  return { of: 'employee', memory, isStored: false, fields: [], blockFields: [], unblockFields: [] }
+  return {
+    of: 'employee',
+    memory,
+    isStored: false,
+    fields: [],
+    available: [],
+    blockFields: [],
+    unblockFields: [],
+  }
 }
 
 /** What is stored of the employee, if anything is. */

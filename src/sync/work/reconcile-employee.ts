@@ -151,6 +151,11 @@ async function bringInSync(
         isDeepStrictEqual(memory.overwritten, claim.overwritten) &&
         claim.atRest?.deptCode === memory.deptCode,
       fields: updated,
+      // The platform finds no one by a work number: those who wait for this one know only the number.
+      available:
+        updated.includes('corp_code') && actual.corp_code
+          ? [{ category: 'duplicate_work_number', value: actual.corp_code }]
+          : [],
       blockFields: sent.blockFields,
       unblockFields: updated.filter(field => isAmong(field, desired.fields[field] ?? null, claim.blocks)),
     },
