@@ -138,7 +138,7 @@ export const PLATFORM_CODES = {
     disposition: 'park',
     category: 'duplicate_work_number',
     remedy:
-      'Give the employee another work number in HR, or free it on the platform; the other fields are not held back.',
+      'Give the employee another work number in HR, or free it on the platform, then retry; the other fields are not held back.',
     remedyBesideHr: 'Give another work number, or free this one on the platform.',
     field: 'corp_code',
   },
@@ -148,7 +148,7 @@ export const PLATFORM_CODES = {
     disposition: 'park',
     category: 'missing_department',
     remedy:
-      'Create the department on the platform, or correct the department code in HR; the other fields are not held back.',
+      'Create the department on the platform, then retry the cases of this category, or correct the department code in HR; the other fields are not held back.',
     remedyBesideHr: 'Create the department on the platform, or correct the department code.',
     field: 'dept_code',
     operations: { 'department/delete': 'done' },
@@ -159,7 +159,7 @@ export const PLATFORM_CODES = {
     disposition: 'park',
     category: 'duplicate_email',
     remedy:
-      'Correct the e-mail address in HR, or free it on the platform; the other fields are not held back.',
+      'Correct the e-mail address in HR, or free it on the platform, then retry; the other fields are not held back.',
     remedyBesideHr: 'Give another e-mail address, or free this one on the platform.',
     field: 'email',
   },
@@ -169,7 +169,7 @@ export const PLATFORM_CODES = {
     disposition: 'park',
     category: 'duplicate_mobile',
     remedy:
-      'Find out whose number it is (see "blocked by"; if that is empty, perhaps someone with another area code), correct it in HR or on the platform; the other fields are not held back.',
+      'Find out whose number it is (see "blocked by"; if that is empty, perhaps someone with another area code), correct it in HR, or on the platform, then retry; the other fields are not held back.',
     remedyBesideHr:
       'Find out whose number it is (employee/get with --mobile), and give another one or free it on the platform.',
     field: 'mobile',

@@ -37,7 +37,7 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
     expect(show.stdout).toMatch(/^异常项 \d+ · 待处理\n/)
     expect(show.stdout).toMatch(/类别 +手机号重复 \(duplicate_mobile\)/)
     expect(show.stdout.replaceAll(/\s+/g, '')).toContain(
-      '请查明手机号归属（见“受阻于”；为空时，可能是区号不同的员工），在人事系统或平台上更正；其他字段不受影响。',
+      '请查明手机号归属（见“受阻于”；为空时，可能是区号不同的员工），在人事系统中更正，或在平台上更正后重试；其他字段不受影响。',
     )
     for (const line of show.stdout.split('\n')) expect(widthOf(line)).toBeLessThanOrEqual(80)
   })

@@ -5,7 +5,7 @@ import { duringFile } from '../helpers/during.ts'
 import { worded } from '../texts/worded.ts'
 
 /** Cron jobs do not run here: whatever follows, follows by itself. */
-const company = duringFile(() => createCompany({ employees: 20 }))
+const company = duringFile(() => createCompany({ employees: 24 }))
 
 beforeAll(async () => {
   await writeFile(
@@ -174,4 +174,23 @@ test('work numbers follow in a chain as well, although the platform tells no hol
     'W99',
   ])
   expect((await cases(15, 16, 17, 18)).filter(({ state }) => state !== 'resolved')).toEqual([])
+})
+
+test('those who wait for a department follow the first one whom the platform takes into it', async () => {
+  const move = (userid: string[], department: string) =>
+    company.hr.query(`update person set dept_code = $2 where userid = any ($1)`, [userid, department])
+  await move(['e0020', 'e0021'], 'DX')
+  await move(['e0022'], 'DY')
+  await company.run('changes')
+  await company.control('POST', 'departments', [{ dept_code: 'DX', dept_name: 'New' }])
+  await move(['e0023'], 'DX')
+  const run = await company.run('changes')
+  expect(run.result?.outcomes).toEqual({ updated: 3 })
+  const platform = await company.onPlatform()
+  expect([20, 21, 23].map(i => platform.get(useridOf(i))?.dept_code)).toEqual(['DX', 'DX', 'DX'])
+  expect(await cases(20, 21, 22)).toMatchObject([
+    { state: 'resolved' },
+    { state: 'resolved' },
+    { state: 'open', category: 'missing_department', occurrences: 1 },
+  ])
 })

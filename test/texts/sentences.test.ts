@@ -29,7 +29,7 @@ describe('a message', () => {
       category: '手机号重复',
       message: '企业中已有其他员工使用该手机号。平台返回：“手机号已存在”。',
       remedy:
-        '请查明手机号归属（见“受阻于”；为空时，可能是区号不同的员工），在人事系统或平台上更正；其他字段不受影响。',
+        '请查明手机号归属（见“受阻于”；为空时，可能是区号不同的员工），在人事系统中更正，或在平台上更正后重试；其他字段不受影响。',
     })
     expect(failureTexts('en', row)).toEqual({
       category: 'mobile number taken',

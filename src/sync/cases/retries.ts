@@ -39,7 +39,10 @@ export async function releasedBy(client: ClientBase, settlements: Settlement[]):
        on d.enterprise_code = s."enterpriseCode" and d.category = a.category
        -- By an index of its own: a thousand may wait for a thousand values.
        and upper((d.changed_fields -> 0 ->> 'value') collate "C") = upper(a.value collate "C")
-     where d.category in ('duplicate_work_number') and d.state ${isOneOf(ENDED_BY_HOLDER)}`,
+       -- Only work numbers are the same in either case.
+       and (a.category = 'duplicate_work_number' or d.changed_fields -> 0 ->> 'value' = a.value)
+     where d.category in ('duplicate_work_number', 'missing_department')
+       and d.state ${isOneOf(ENDED_BY_HOLDER)}`,
     [JSON.stringify(changed)],
   )
   return rows

@@ -89,7 +89,7 @@ interface StoredBinding {
 
 /** A value that cases of a category wait for, whoever has it. */
 export interface AvailableValue {
-  category: 'duplicate_work_number'
+  category: 'duplicate_work_number' | 'missing_department'
   value: string
 }
 

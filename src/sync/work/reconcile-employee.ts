@@ -20,6 +20,7 @@ import { type Message, message } from '../../texts/message.ts'
 import type { Claim, OpenCase } from '../outbox/claim.ts'
 import type { Sending } from '../outbox/employee.ts'
 import {
+  type AvailableValue,
   allBut,
   type EmployeeMemory,
   type Failure,
@@ -151,17 +152,30 @@ async function bringInSync(
         isDeepStrictEqual(memory.overwritten, claim.overwritten) &&
         claim.atRest?.deptCode === memory.deptCode,
       fields: updated,
-      // The platform finds no one by a work number: those who wait for this one know only the number.
-      available:
-        updated.includes('corp_code') && actual.corp_code
-          ? [{ category: 'duplicate_work_number', value: actual.corp_code }]
-          : [],
+      available: availableAfter(updated, desired.fields, actual),
       blockFields: sent.blockFields,
       unblockFields: updated.filter(field => isAmong(field, desired.fields[field] ?? null, claim.blocks)),
     },
     failures,
     resolve: { except: fieldsOf([...parked, ...blocked]) },
   })
+}
+
+/**
+ * What others can have after an update: the work number that was replaced, as the platform finds no one by a work number, and the
+ * department of the employee, as it exists.
+ */
+function availableAfter(
+  updated: EmployeeField[],
+  { dept_code }: EmployeeFields,
+  { corp_code }: EmployeeFields,
+): AvailableValue[] {
+  const available: AvailableValue[] = []
+  if (updated.includes('corp_code') && corp_code)
+    available.push({ category: 'duplicate_work_number', value: corp_code })
+  if (updated.includes('dept_code') && dept_code)
+    available.push({ category: 'missing_department', value: dept_code })
+  return available
 }
 
 function fieldsOf(units: FieldUnit[]): EmployeeField[] {

@@ -308,7 +308,7 @@ export const cases = {
   'cases.about.left_hr':
     'The employee has left according to HR, but is still in service on the platform. Its interface cannot change that: do it in the platform’s back office.',
   'cases.about.missing_department':
-    'The platform does not know the employee’s department. Create it in the back office, or fix the code in HR.',
+    'The platform does not know the employee’s department. Create it in the back office, then retry the cases of this category, or fix the code in HR.',
   'cases.about.stray_row':
     'A row of one HR source is about an enterprise of another source. It is not synced until it is removed or belongs there.',
   'cases.about.unsettled_hr_row':
