@@ -194,3 +194,21 @@ test('those who wait for a department follow the first one whom the platform tak
     { state: 'open', category: 'missing_department', occurrences: 1 },
   ])
 })
+
+test('those who wait for the number or address of a leaver follow when the employment has ended', async () => {
+  await company.hr.query(
+    `update person p set mobile = l.mobile, email = l.email from person l where p.userid = 'e0019' and l.userid = 'e0018'`,
+  )
+  await company.hr.query(`delete from person where userid = 'e0018'`)
+  await company.run('changes')
+  expect(await cases(19)).toMatchObject([{ blocked_by: 'e0018' }, { blocked_by: 'e0018' }])
+  const [left] = (await cases(18)).filter(({ category }) => category === 'left_hr')
+  const leaver = (await company.onPlatform()).get('e0018')
+  await company.control('POST', 'employees', [{ ...leaver, in_service: false }])
+  await company.retry(left.id)
+  expect((await cases(18, 19)).map(({ state }) => state)).not.toContain('open')
+  expect((await company.onPlatform()).get('e0019')).toMatchObject({
+    mobile: numberOf(18),
+    email: 'e18@example.com',
+  })
+})

@@ -264,16 +264,22 @@ describe('a case that waits for another employee', () => {
     expect(await mobile()).toEqual(tried())
   })
 
-  test('is due at once when the holder changed between the refusal and its writing', async () => {
-    await plantWork(store, 'e1')
-    const claimed = await begin(store, E1)
-    const startedAt = new Date(Date.now() - 1000)
-    await execute(E2, { outcome: 'updated', fields: ['mobile'] })
-    await settle(store.pool, [
-      outcome(E1, claimed, { resolve: 'all' as const, failures: [waits()], startedAt }),
-    ])
-    expect(await mobile()).toEqual(tried())
-  })
+  test.each([
+    ['changed', { outcome: 'updated', fields: ['mobile'] }],
+    ['left', { outcome: 'left' }],
+  ] satisfies [string, Differs][])(
+    'is due at once when the holder %s between the refusal and its writing',
+    async (_, holder) => {
+      await plantWork(store, 'e1')
+      const claimed = await begin(store, E1)
+      const startedAt = new Date(Date.now() - 1000)
+      await execute(E2, holder)
+      await settle(store.pool, [
+        outcome(E1, claimed, { resolve: 'all' as const, failures: [waits()], startedAt }),
+      ])
+      expect(await mobile()).toEqual(tried())
+    },
+  )
 
   test('is not tried again and again because the holder’s last outcome is of a clock that was ahead', async () => {
     const ahead = new Date(Date.now() + 3_600_000)

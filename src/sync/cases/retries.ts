@@ -16,21 +16,22 @@ export async function releasedBy(client: ClientBase, settlements: Settlement[]):
     .filter(settlement => settlement.changed)
     .map(settlement => {
       const { key, runId, sentUnknown } = settlement
-      const { fields = [], available = [] } = storedEmployee(settlement) ?? {}
-      return { ...key, runId, fields, available, sentUnknown }
+      const { fields = [], available = [], memory } = storedEmployee(settlement) ?? {}
+      const everything = sentUnknown || memory?.platformState === 'absent'
+      return { ...key, runId, fields, available, everything }
     })
   if (changed.length === 0) return []
   const { rows } = await client.query<TouchedCase>(
     `with changed as (
        select * from jsonb_to_recordset($1)
-         as s ("enterpriseCode" text, "entityKey" text, "runId" bigint, fields text[], "sentUnknown" boolean,
+         as s ("enterpriseCode" text, "entityKey" text, "runId" bigint, fields text[], everything boolean,
                available jsonb)
      )
      select d.id, s."runId"
      from changed s
      join dirsync.dead_letter d
        on d.enterprise_code = s."enterpriseCode" and d.blocked_by = s."entityKey"
-     where d.state ${isOneOf(ENDED_BY_HOLDER)} and (s."sentUnknown" or d.field = any (s.fields))
+     where d.state ${isOneOf(ENDED_BY_HOLDER)} and (s.everything or d.field = any (s.fields))
      union
      select d.id, s."runId"
      from changed s

@@ -115,7 +115,8 @@ interface Execution {
    */
   present?: { hash: string | null; isHeld: boolean; heldHash: string | null } | undefined
   /**
-   * The employee's state on the platform may have changed: it accepted fields, or an execution could not tell whether it did.
+   * The employee's state on the platform may have changed: it accepted fields, it has the employee no longer, or an execution
+   * could not tell whether it did.
    * Cases that wait for that are retried.
    */
   changed: boolean

@@ -478,7 +478,9 @@ function settlementOf(
 ): Settlement {
   const { version, execution, runId, startedAt } = claimed
   const { calls, waitedMs, rateLimited } = platform
-  const isAccepted = (storedEmployee(result)?.fields.length ?? 0) > 0
+  const employee = storedEmployee(result)
+  const isAccepted = (employee?.fields.length ?? 0) > 0
+  const isGone = claimed.isLocated && employee?.memory.platformState === 'absent'
   const sentUnknown = claimed.sentUnknown || (platform.mayHaveUpdated && !isAccepted)
   return {
     ...result,
@@ -493,7 +495,8 @@ function settlementOf(
     calls,
     waitedMs,
     rateLimited,
-    changed: isAccepted || (sentUnknown && result.again === null && key.operation === 'update-employee'),
+    changed:
+      isAccepted || isGone || (sentUnknown && result.again === null && key.operation === 'update-employee'),
     sentUnknown,
     present,
   }
