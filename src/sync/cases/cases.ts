@@ -204,14 +204,15 @@ export async function resolveCases(
     const { key, runId, failures, resolve } = settlement
     if (resolve === 'none') return []
     const kept = [...failures.map(({ field }) => field), ...(resolve === 'all' ? [] : resolve.except)]
-    return [{ ...key, runId, kept, resolution: isMoot(settlement) ? 'obsolete' : 'succeeded' }]
+    const moot = resolve === 'all' ? [] : (resolve.moot ?? [])
+    return [{ ...key, runId, kept, moot, resolution: isMoot(settlement) ? 'obsolete' : 'succeeded' }]
   })
   if (resolving.length === 0) return []
   const { rows } = await client.query<TouchedCase & { resolution: Resolution }>(
-    `select d.id, s."runId", s.resolution
+    `select d.id, s."runId", case when s.moot ? d.field then 'obsolete' else s.resolution end as resolution
      from jsonb_to_recordset($1)
        as s (operation text, "enterpriseCode" text, "entityKey" text, detail text, "runId" bigint, kept jsonb,
-             resolution text)
+             moot jsonb, resolution text)
      join dirsync.dead_letter d
        on d.enterprise_code = s."enterpriseCode" and d.entity_key = s."entityKey"
        and d.operation = s.operation

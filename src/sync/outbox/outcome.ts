@@ -56,9 +56,9 @@ export interface Finished extends AttemptFacts {
   failures: Failure[]
   /**
    * The cases of this entity and operation that end, by their fields; those of `failures` never do. An excepted case that was
-   * being retried waits for its next turn.
+   * being retried waits for its next turn. One that ends has succeeded, unless its field is `moot`: not confirmed.
    */
-  resolve: 'all' | 'none' | { except: string[] }
+  resolve: 'all' | 'none' | { except: string[]; moot?: string[] }
 }
 
 /** Of an employee whose row in HR was compared with the platform. */

@@ -9,6 +9,7 @@ import {
   isWithheld,
   mistakesDocument,
   overwrittenAfter,
+  unitOf,
   unkeptUnits,
 } from '../../directory/difference.ts'
 import type { DesiredEmployee, EmployeeField, EmployeeFields, EmployeeKey } from '../../directory/employee.ts'
@@ -35,7 +36,7 @@ import {
   unsent,
 } from '../outbox/outcome.ts'
 import type { CountedPlatform } from './counted-platform.ts'
-import { sendUnits } from './send-units.ts'
+import { type SentUnits, sendUnits } from './send-units.ts'
 
 /** Null when HR has no such employee. A row has every column of the mapping that it was read with, in its order. */
 export type HrRow = HrEmployeeRow | 'duplicate' | null
@@ -157,8 +158,25 @@ async function bringInSync(
       unblockFields: updated.filter(field => isAmong(field, desired.fields[field] ?? null, claim.blocks)),
     },
     failures,
-    resolve: { except: fieldsOf([...parked, ...blocked]) },
+    resolve: { except: standingCases(job, [...parked, ...blocked], sent), moot: unconfirmed },
   })
+}
+
+/**
+ * The fields whose cases stay beside those of the failures: of what was held back, and of a number whose area code was refused, which
+ * says nothing about the number. What was said of the area code of another row is over.
+ */
+function standingCases(
+  { hash, claim }: { hash: string; claim: Claim },
+  heldBack: FieldUnit[],
+  { refused, failures }: Pick<SentUnits, 'refused' | 'failures'>,
+): string[] {
+  const byPartner = refused.filter(({ unit }) => failures.every(({ field }) => field !== unit))
+  const over = claim.cases.filter(
+    ({ field, category, sourceHash }) =>
+      category === 'invalid_hr_row' || (unitOf(field as EmployeeField) !== field && sourceHash !== hash),
+  )
+  return fieldsOf([...heldBack, ...byPartner]).filter(name => over.every(({ field }) => field !== name))
 }
 
 /**
@@ -208,7 +226,7 @@ export function holdBack(
   const givenUp: FieldUnit[] = []
   const mistaken: FieldUnit[] = []
   for (const unit of differing) {
-    const open = caseOf(unit, claim)
+    const open = caseOf(unit, hash, claim)
     if (mistakesDocument(unit, desired, actual)) mistaken.push(unit)
     else if (open?.state === 'retrying') send.push(unit)
     // A row that was invalid, and is valid by the present rules, was never sent.
@@ -222,8 +240,14 @@ export function holdBack(
   return { send, blocked, parked, givenUp, mistaken }
 }
 
-function caseOf(unit: FieldUnit, { cases }: Pick<Claim, 'cases'>): OpenCase | undefined {
-  return cases.find(({ field }) => field !== '' && unit.fields.includes(field as EmployeeField))
+/** The case that decides about a unit. A number and its area code may have one each. */
+function caseOf(unit: FieldUnit, hash: string, { cases }: Pick<Claim, 'cases'>): OpenCase | undefined {
+  const own = cases.filter(({ field }) => field !== '' && unit.fields.includes(field as EmployeeField))
+  return (
+    own.find(({ state }) => state === 'retrying') ??
+    own.find(({ sourceHash }) => sourceHash === hash) ??
+    own[0]
+  )
 }
 
 /**
@@ -231,13 +255,13 @@ function caseOf(unit: FieldUnit, { cases }: Pick<Claim, 'cases'>): OpenCase | un
  * accepted them proves nothing.
  */
 async function unheededAgain(
-  { key, claim }: EmployeeJob,
+  { key, claim, hash }: EmployeeJob & { hash: string },
   desired: DesiredEmployee,
   accepted: FieldUnit[],
   platform: CountedPlatform,
 ): Promise<FieldUnit[]> {
   const probed = accepted.filter(unit => {
-    const open = caseOf(unit, claim)
+    const open = caseOf(unit, hash, claim)
     return open?.category === 'not_applied' && open.state === 'retrying'
   })
   if (probed.length === 0) return []

@@ -22,7 +22,7 @@ interface UpdateJob {
   actual: EmployeeFields
 }
 
-interface Sent {
+export interface SentUnits {
   accepted: FieldUnit[]
   refused: FieldUnit[]
   failures: Failure[]
@@ -38,8 +38,8 @@ export async function sendUnits(
   job: UpdateJob,
   units: FieldUnit[],
   platform: CountedPlatform,
-): Promise<Sent> {
-  const sent: Sent = { accepted: [], refused: [], failures: [], blockFields: [] }
+): Promise<SentUnits> {
+  const sent: SentUnits = { accepted: [], refused: [], failures: [], blockFields: [] }
   const freed = new Set<FieldUnit>()
   // Batches still to be sent: usually one; a unit each when it is unknown which one is bad.
   const batches = units.length > 0 ? [units] : []
@@ -106,7 +106,7 @@ function park(
   refused: Refusal,
   { unit, fields }: FieldUnit,
   blockedBy: string | null,
-  sent: Sent,
+  sent: SentUnits,
 ): void {
   const { error, verdict } = refused
   sent.failures.push(
