@@ -96,7 +96,11 @@ const OLD = {
   sign_in_key: `expires_at < now() - interval '30 days'`,
   sign_in_link: `expires_at < now() - interval '30 days'`,
   sign_in_flow: 'expires_at < now()',
-  refused_notification: `last_at < now() - interval '30 days'`,
+  refused_notification: `
+    last_at < now() - interval '30 days'
+      -- It keeps a refund of unknown outcome from being called not carried out.
+      and not exists (select from dirsync.refund r
+                      where r.outer_refund_no = t.outer_refund_no and r.state in ('requested', 'unknown'))`,
   idempotency_key: `at < now() - interval '1 day'`,
   sign_in_failure: `last_at < now() - interval '1 hour'`,
   api_token: `least(revoked_at, expires_at) < now() - interval '180 days'`,

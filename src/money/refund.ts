@@ -27,6 +27,7 @@ export interface Refund extends Entry {
 export interface ReadRefund extends Refund {
   /** What the order was paid with, as far as the mirror knows; null: it does not, or with several assets. */
   asset_code: string | null
+  misfit_at: Date | null
 }
 
 const LONGEST_PAUSE_S = 600
@@ -44,6 +45,11 @@ const assetOfOrder = (outerTradeNo: string) => `(
   select case when count(distinct o.asset_code) = 1 then min(o.asset_code) end
   from dirsync.payment_order o where o.out_trade_no = ${outerTradeNo})`
 
+/** SQL: since when the platform has notified of a refund with another order or amount than was sent; null: it has not. */
+const misfitOf = (outerRefundNo: string) => `(
+  select n.first_at from dirsync.refused_notification n
+  where n.outer_refund_no = ${outerRefundNo} and n.reason = 'mismatch')`
+
 /** Refunds of one order are sent one after the other: otherwise its record could not tell them apart. */
 export function orderLock(outerTradeNo: string): Lock {
   return { key: `refund:${outerTradeNo}` }
@@ -55,7 +61,7 @@ export const refundJournal = new Journal<ReadRefund>({
   number: 'outer_refund_no',
   receipt: 'trade_no',
   canBeAsked: true,
-  also: `, ${assetOfOrder('t.outer_trade_no')} as asset_code`,
+  also: `, ${assetOfOrder('t.outer_trade_no')} as asset_code, ${misfitOf('t.outer_refund_no')} as misfit_at`,
   lockOf: ({ outer_trade_no }) => orderLock(outer_trade_no),
 })
 
@@ -187,6 +193,7 @@ export interface ClaimedRefund extends Refund {
   age_ms: number
   /** When it was claimed, by the database's clock. */
   claimed_at: Date
+  misfit_at: Date | null
 }
 
 /**
@@ -211,7 +218,8 @@ export async function claimUnknown(db: Pool, outerRefundNo: string | null): Prom
      set next_settle_at = case when refunded_before is not null
            then now() + ${pauseAfter('settle_attempts')} end
      from claimed where r.outer_refund_no = claimed.outer_refund_no
-     returning r.*, (extract(epoch from now() - sent_at) * 1000)::float8 as age_ms, now() as claimed_at`,
+     returning r.*, (extract(epoch from now() - sent_at) * 1000)::float8 as age_ms, now() as claimed_at,
+               ${misfitOf('r.outer_refund_no')} as misfit_at`,
     [outerRefundNo, HALTS_OF_OTHERS],
   )
   return rows[0] ?? null
@@ -273,7 +281,9 @@ export async function storeVerdict(
          settled_at = case when $2 <> 'unknown' then now() end,
          next_settle_at = case when $2 = 'unknown' then next_settle_at end,
          left_to_person_at = case when $4 then coalesce(left_to_person_at, now()) end
-     where outer_refund_no = $1 and state = 'unknown'`,
+     where outer_refund_no = $1 and state = 'unknown'
+       -- Notified since it was claimed: the next check says so.
+       and not ($2 = 'rejected' and ${misfitOf('$1')} is not null)`,
     [outerRefundNo, STATE_OF[verdict], toStore(what), forPerson],
   )
 }
@@ -308,6 +318,21 @@ export async function recordNotification(
   // After `success` the platform never notifies again, so never answer it for a row that has gone since it was read.
   const isThere = (await refundJournal.read(db, outer_refund_no)) !== null
   return isThere ? 'repeated' : refused(db, outer_refund_no, 'unknown')
+}
+
+/** Refunds that the platform has notified of with another order or amount, except those that a person has settled since. */
+export interface Misfits {
+  count: number
+  latest: string | null
+}
+
+export async function readMisfits(db: Pool): Promise<Misfits> {
+  const { rows } = await db.query<Misfits>(
+    `select count(*)::int as count, (array_agg(outer_refund_no order by n.last_at desc))[1] as latest
+     from dirsync.refused_notification n join dirsync.refund r using (outer_refund_no)
+     where reason = 'mismatch' and (r.resolved_by is null or r.settled_at < n.first_at)`,
+  )
+  return onlyRow(rows)
 }
 
 /** Records a notification that matches no refund, for a person to look at. */

@@ -116,8 +116,9 @@ async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOpti
     await storeVerdict(pool, outer_refund_no, 'unknown', [...answer, what], true)
     return false
   }
-  const finding = await ask(deps, refund, refunded_before, options)
-  if (finding === null) return false
+  const found = await ask(deps, refund, refunded_before, options)
+  if (found === null) return false
+  const finding = refund.misfit_at !== null && found.verdict === 'not_carried_out' ? doubted(found) : found
   const { verdict, forPerson, shown, toDo, isAnswered } = finding
   await noteCheck(pool, outer_refund_no, shown)
   const means = (what: Message) => message('said.shown_means', { shown, what })
@@ -133,6 +134,12 @@ async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOpti
 
 /** The platform's answer, classified and in words, and what a person has to do if waiting will not tell. */
 type Finding = Settled & { shown: Message; toDo: Message; isAnswered: boolean }
+
+/** The platform has signed that it carried something out under the refund's number: its records may be behind. */
+function doubted(found: Finding): Finding {
+  const shown = message('said.shown', { shown: [found.shown, message('said.notified_otherwise')] })
+  return { ...found, verdict: 'unknown', forPerson: true, shown, toDo: LEFT_TO_PERSON }
+}
 
 /**
  * Asks the order record; the payment orders only where the record has shown nothing of the refund for long enough.

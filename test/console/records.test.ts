@@ -166,6 +166,26 @@ test('money that was called refused and is carried out is something to look into
   expect((await api('GET', '/money')).json).toMatchObject({ contradicted })
 })
 
+test('a refund that the platform notified of with another amount is something to look into', async () => {
+  await console.pool.query(`
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at)
+      values ('misfit', 'o6', 4, 'accepted', 'ann', now());
+    insert into dirsync.refused_notification (outer_refund_no, reason, last_at)
+      values ('misfit', 'mismatch', now() - interval '2 days'), ('other', 'unknown', now())`)
+  onTestFinished(
+    async () =>
+      void (await console.pool.query(`delete from dirsync.refund where outer_refund_no = 'misfit'`)),
+  )
+  const said = 'notified dirsync of refund misfit with another order or amount'
+  for (const path of ['/money', '/money/refunds/misfit']) {
+    const { body } = await console.browse('viewer', 'GET', path)
+    expect(body).toContain(said)
+    expect(body).toContain('amounts differ')
+  }
+  expect((await api('GET', '/money')).json).toMatchObject({ misfits: { count: 1, latest: 'misfit' } })
+  expect((await api('GET', '/money/refunds/misfit')).json.misfit_at).not.toBeNull()
+})
+
 test.each([
   ['kind=topups&state=rejected', 'enter a number: none is given', 'whole number'],
   ['kind=topups&state=rejected&number=t', 'enter the whole number', 'none is given'],

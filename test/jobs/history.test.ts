@@ -258,6 +258,19 @@ test('work outlives the run that asked for it', async () => {
   ])
 })
 
+test('notifications that match no refund go after 30 days, but for those of a refund of unknown outcome', async () => {
+  const refund = { outer_trade_no: 'T1', refund_amount: 1, requested_by: 'me', state: 'unknown' }
+  await plant(store, 'refund', { ...refund, outer_refund_no: 'open' })
+  for (const [outer_refund_no, last_at] of [
+    ['old', ago(31)],
+    ['open', ago(31)],
+    ['young', ago(29)],
+  ])
+    await plant(store, 'refused_notification', { reason: 'mismatch', outer_refund_no, last_at })
+  expect(await pruneHistory(store.pool)).toMatchObject({ refused_notification: 1 })
+  expect(await left('refused_notification', 'outer_refund_no')).toEqual(['open', 'young'])
+})
+
 test('ticks go after a day, but for the last of each job', async () => {
   const tick = (job: string, due_at: Date) => plant(store, 'job_tick', { job, due_at, claimed_by: hash() })
   await tick('daily', ago(9))

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { refundDetails } from '../../src/console/money/query.ts'
 import type { Loop } from '../../src/lib/loop.ts'
-import { claimUnknown, refundJournal } from '../../src/money/refund.ts'
+import { claimUnknown, recordNotification, refundJournal } from '../../src/money/refund.ts'
 import { sendRefund } from '../../src/money/send.ts'
 import { refundSettler, settleNow } from '../../src/money/settle.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
@@ -150,6 +150,21 @@ describe('a refund whose sender died', () => {
        values ('*', 'credentials', '[]', '[]', now() + interval '1 day', now() + interval '1 day')`,
     )
     expect(await claimUnknown(refunds.store.pool, null)).toMatchObject({ outer_refund_no: NO })
+  })
+
+  test('is left to a person once the platform has notified of it with another amount', async () => {
+    await mirrored()
+    await writtenDown()
+    const notification = { outer_refund_no: NO, outer_trade_no: ORDER, trade_no: TRADE_NO }
+    await recordNotification(refunds.store.pool, { ...notification, refund_amount: '4.50' })
+    await refunds.age(DAY + 1)
+    expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({
+      state: 'unknown',
+      left_to_person_at: expect.any(Date),
+      message: expect.stringMatching(/0.00 refunded; the platform has notified .*: ask the platform, then/),
+    })
+    await recordNotification(refunds.store.pool, { ...notification, refund_amount: REQUEST.refundAmount })
+    expect(await refunds.refund()).toMatchObject({ state: 'notified', misfit_at: null })
   })
 
   test('is left alone while the sender lives', async () => {

@@ -169,8 +169,8 @@ export const DEFECTS: readonly Defect[] = [
     what: 'What a settler found counts although the outcome has become known meanwhile.',
     of: 'money',
     file: 'money/refund.ts',
-    from: "where outer_refund_no = $1 and state = 'unknown'`",
-    to: 'where outer_refund_no = $1`',
+    from: "where outer_refund_no = $1 and state = 'unknown'",
+    to: 'where outer_refund_no = $1',
   },
   {
     name: 'rejected-too-soon',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { decodeCursor, onePage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { ENTRY_STATES, type Entry, type EntryState, isOpen, TOP_UP_STATES } from '../../money/journal.ts'
-import { checksOf, type ReadRefund, refundJournal, waitsForPerson } from '../../money/refund.ts'
+import { checksOf, type ReadRefund, readMisfits, refundJournal, waitsForPerson } from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
 import { CONTRADICTED, type ContradictedMoney } from '../../sync/health/health.ts'
 import { recentRestore } from '../../sync/runs/restored.ts'
@@ -58,6 +58,10 @@ const RefundRow = Row.extend({
     .string()
     .nullable()
     .describe('What the order was paid with, as far as the mirror knows; null: it does not, or with several'),
+  misfit_at: z
+    .date()
+    .nullable()
+    .describe('Since when the platform has notified of it with another order or amount than was sent'),
 })
 
 const TopUpRow = Row.extend({
@@ -102,6 +106,11 @@ export const MoneyList = z.object({
     .describe(
       'When the database was seen, within 30 days, to be restored: what was sent between the backup and then may be missing',
     ),
+  misfits: z
+    .object({ count: z.int(), latest: z.string().nullable() })
+    .describe(
+      'Refunds that the platform has notified of with another order or amount than was sent, unless a person has settled them since',
+    ),
   kind: z.enum(KINDS),
   ...listOf(z.union([RefundRow, TopUpRow])).shape,
 })
@@ -116,16 +125,18 @@ export async function readMoney(
   const { from, to } = rangeOf(ask, input)
   const position = decodeCursor(z.tuple([z.string(), z.boolean()]), input.cursor)
   const after = position ? { number: position[0], wasOpen: position[1] } : undefined
-  const [counts, { rows: contradicted }, restored_at, found] = await Promise.all([
+  const [counts, { rows: contradicted }, restored_at, misfits, found] = await Promise.all([
     moneyCounts(pool),
     pool.query<ContradictedMoney>(CONTRADICTED),
     recentRestore(pool),
+    readMisfits(pool),
     JOURNALS[kind].page(pool, { state, number, from, to, after, limit: limit + 1 }),
   ])
   return {
     counts,
     contradicted,
     restored_at,
+    misfits,
     kind,
     ...onePage<Line>(found, limit, row => [entryNumber(row), isOpen(row)]),
   }

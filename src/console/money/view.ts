@@ -36,6 +36,7 @@ function stateOf({ t }: Ask, entry: Line): Words {
     term('money_state', entry.state),
     isForPerson ? { soft: [' · ', t('money.for_person')] } : null,
     entry.contradicted_at ? { soft: [' · ', t('money.after_all')] } : null,
+    'misfit_at' in entry && entry.misfit_at ? { soft: [' · ', t('money.misfit')] } : null,
   ]
   return { tone: TONES[entry.state], text }
 }
@@ -43,7 +44,7 @@ function stateOf({ t }: Ask, entry: Line): Words {
 /** First whether the outcome of any money operation is unknown, then everything else. */
 export function moneyShown(
   ask: Ask,
-  { counts, contradicted, restored_at, kind, items, next }: MoneyList,
+  { counts, contradicted, restored_at, misfits, kind, items, next }: MoneyList,
   input: MoneyInput,
 ): Shown {
   const { t } = ask
@@ -55,7 +56,11 @@ export function moneyShown(
     blocks: [
       ...contradictedOf(ask, contradicted),
       ...restoredOf(ask, restored_at),
-      ...unknownOf(ask, counts, contradicted.length === 0 && restored_at === null),
+      ...misfitsOf(ask, misfits, {
+        to: `/money/refunds/${inPath(misfits.latest ?? '')}`,
+        text: t('money.show_it'),
+      }),
+      ...unknownOf(ask, counts, contradicted.length === 0 && restored_at === null && misfits.count === 0),
       {
         drawn: tabs(
           t('money.title'),
@@ -99,6 +104,12 @@ function restoredOf(ask: Ask, restoredAt: MoneyList['restored_at']): Block[] {
   if (restoredAt === null) return []
   const title = t('money.restored', { time: timeText(ask, restoredAt) })
   return [{ notice: 'warn', title, todo: t('money.restored_todo') }]
+}
+
+function misfitsOf({ t }: Ask, { count, latest }: MoneyList['misfits'], next: Words = null): Block[] {
+  if (latest === null) return []
+  const title = t('money.misfits', { count, latest })
+  return [{ notice: 'bad', title, todo: t('alert.notification_misfit.remedy'), next }]
 }
 
 function unknownOf({ t }: Ask, counts: MoneyList['counts'], isAllWell: boolean): Block[] {
@@ -219,6 +230,7 @@ export function entryShown(ask: Ask, entry: Details): Shown {
     ],
     topics: ['money'],
     blocks: [
+      ...(isRefund && entry.misfit_at ? misfitsOf(ask, { count: 1, latest: number }) : []),
       ...meaning(ask, entry),
       {
         columns: [
@@ -248,7 +260,7 @@ type Facts = [name: string, value: Words][]
 
 function refundFacts(ask: Ask, entry: RefundDetails): Facts {
   const { t } = ask
-  const { trade_no, refunded_before, settle_attempts, next_settle_at, notified_at } = entry
+  const { trade_no, refunded_before, settle_attempts, next_settle_at, notified_at, misfit_at } = entry
   return [
     [t('money.amount'), amountOf(ask, entry)],
     [t('money.order'), { code: entry.outer_trade_no }],
@@ -260,7 +272,10 @@ function refundFacts(ask: Ask, entry: RefundDetails): Facts {
     ...sentFacts(ask, entry),
     [t('money.asked'), settle_attempts > 0 ? t('money.asked_times', { count: settle_attempts }) : null],
     [t('money.asked_next'), next_settle_at && { since: next_settle_at }],
-    [t('money.notification'), notified_at && { at: notified_at }],
+    [
+      t('money.notification'),
+      notified_at ? { at: notified_at } : misfit_at && [{ at: misfit_at }, ' ', { soft: t('money.misfit') }],
+    ],
   ]
 }
 

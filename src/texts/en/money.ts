@@ -20,6 +20,10 @@ export const money = {
   'money.waiting_todo.refunds':
     'The order record cannot tell. Ask the platform’s support and record the answer. Do not send a refund again by hand.',
   'money.show_them': 'Show them',
+  'money.misfits':
+    '{count, plural, one {The platform has notified dirsync of refund {latest} with another order or amount than dirsync sent.} other {The platform has notified dirsync of # refunds with another order or amount than dirsync sent; the latest is {latest}.}}',
+  'money.misfit': 'notified with another order or amount',
+  'money.show_it': 'Show it',
   'money.state': 'State',
   'money.points': '{amount} {count, plural, one {point} other {points}}',
   'money.quota': '{amount} of quota',

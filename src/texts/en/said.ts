@@ -411,6 +411,7 @@ export const saidTexts = {
   'said.status_unknown': 'an unknown one',
   'said.payment_order': 'payment order {trade} has status {status} ({meaning}), no amount refunded',
   'said.payment_order_refunded': 'payment order {trade} has status {status} ({meaning}), {refunded} refunded',
+  'said.notified_otherwise': 'the platform has notified of it with another order or amount',
   'said.not_carried_out': 'it was not carried out, and cannot be any more',
   'said.record_cannot_tell':
     'what was refunded before is not known, so the order record cannot tell: {reading}',

@@ -455,6 +455,7 @@ export const failures = {
   'said.status_unknown': '未知',
   'said.payment_order': '支付订单 {trade} 的状态为 {status}（{meaning}），未显示退款金额',
   'said.payment_order_refunded': '支付订单 {trade} 的状态为 {status}（{meaning}），已退款 {refunded}',
+  'said.notified_otherwise': '平台已就该单号发来通知，但订单或金额不一致',
   'said.not_carried_out': '未执行，且不会再执行',
   'said.record_cannot_tell': '此前的退款金额未知，订单记录无法说明结果：{reading}',
   'said.payment_orders_missing':

@@ -17,6 +17,10 @@ export const money = {
   'money.waiting.refunds': '有 {count, number} 笔结果未知的退款待人工处理。',
   'money.waiting_todo.refunds': '订单记录无法说明结果。请向平台核实后登记。请勿手动重发。',
   'money.show_them': '查看',
+  'money.misfits':
+    '{count, plural, =1 {平台就退款 {latest} 发来的通知，订单或金额与 dirsync 发送的不一致。} other {平台就 # 笔退款发来的通知，订单或金额与 dirsync 发送的不一致；最近一笔为 {latest}。}}',
+  'money.misfit': '通知中的订单或金额不一致',
+  'money.show_it': '查看该笔退款',
   'money.state': '状态',
   'money.points': '{amount} {count, plural, other {积分}}',
   'money.quota': '{amount} 额度',
