@@ -5,7 +5,7 @@ import { trimText } from '../lib/text.ts'
 import type { SendDeps } from '../money/journal.ts'
 import { paidWith, refundedAtLeast, refundJournal } from '../money/refund.ts'
 import { refusalOfTopUp, type SendOutcome, sendRefund, sendTopUp, topUpOf } from '../money/send.ts'
-import { type RefundedSoFar, readOrderRecord } from '../money/settle.ts'
+import { type RefundedSoFar, readRecordToRefund } from '../money/settle.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import {
   type RefundRequest,
@@ -48,7 +48,7 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
         enterprise_code: trimText(refund.enterprise_code ?? ''),
       }
       const atLeast = await refundedAtLeast(pool, order.outer_trade_no)
-      const known = await readOrderRecord(client, order, { ...ASKED_BY_PERSON, signal })
+      const known = await readRecordToRefund(client, order, { ...ASKED_BY_PERSON, signal })
       const before = known && refundedAmount(known)
       agreed = { shown: before, atLeast }
       const [amount, paid, gone] = [refund.refundAmount, known?.pay_amount ?? null, before].map(cents)

@@ -181,7 +181,8 @@ async function ask(
     if (!(error instanceof PlatformError)) throw error
     if (error.kind === 'aborted' || error.kind === 'paused') return null
     const shown = message('said.could_not_read', { unread, reason: error.said })
-    return { verdict: 'unknown', forPerson: wouldShow(age), shown, toDo: LEFT_TO_PERSON, isAnswered: false }
+    const forPerson = cannotBeAsked(error) || wouldShow(age)
+    return { verdict: 'unknown', forPerson, shown, toDo: LEFT_TO_PERSON, isAnswered: false }
   }
 }
 
@@ -211,7 +212,7 @@ export async function readRefundedSoFar(
   order: OrderOfRefund,
   signal: AbortSignal | undefined,
 ): Promise<RefundedSoFar> {
-  const record = await readOrderRecord(deps.client, order, signal ? { signal } : {})
+  const record = await readRecordToRefund(deps.client, order, signal ? { signal } : {})
   const atLeast = await refundedAtLeast(deps.pool, order.outer_trade_no)
   return { shown: record && refundedAmount(record), atLeast }
 }
@@ -226,25 +227,37 @@ export function refundedBefore({ shown, atLeast }: RefundedSoFar): string | null
 }
 
 /**
- * The order record (section 4.11). Null when it is a bare trade number, or cannot be asked: its limits for the trade number are
- * narrower than those of a refund.
+ * The order record (section 4.11); null when it is a bare trade number.
  * @throws PlatformError
  */
-export async function readOrderRecord(
+async function readOrderRecord(
   client: PlatformClient,
   { outer_trade_no, enterprise_code }: OrderOfRefund,
   options: CallOptions,
 ): Promise<OrderRecord | null> {
+  const record = await client.orders.record({ outer_trade_no, ...enterpriseParams(enterprise_code) }, options)
+  return typeof record === 'string' ? null : record
+}
+
+/**
+ * The order record before a refund. Null also when it cannot be asked: its limits for the trade number are narrower than those
+ * of a refund.
+ * @throws PlatformError
+ */
+export async function readRecordToRefund(
+  ...asked: Parameters<typeof readOrderRecord>
+): Promise<OrderRecord | null> {
   try {
-    const record = await client.orders.record(
-      { outer_trade_no, ...enterpriseParams(enterprise_code) },
-      options,
-    )
-    return typeof record === 'string' ? null : record
+    return await readOrderRecord(...asked)
   } catch (error) {
-    if (error instanceof PlatformError && error.kind === 'invalid_request') return null
+    if (cannotBeAsked(error)) return null
     throw error
   }
+}
+
+/** Whether a parameter breaks a rule: nothing was asked, and asking again will not help. */
+function cannotBeAsked(error: unknown): boolean {
+  return error instanceof PlatformError && error.kind === 'invalid_request'
 }
 
 /**

@@ -395,6 +395,17 @@ describe('settling', () => {
     expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({ state: 'accepted' })
   })
 
+  test('does not say what an order record shows that another application cannot ask for', async () => {
+    await writtenDown()
+    await using client = refunds.connect(refunds.url, { appId: 'another' })
+    expect(worded(await settleNow({ ...refunds.deps, client }, NO))).toMatchObject({
+      state: 'unknown',
+      left_to_person_at: expect.any(Date),
+      message: expect.stringMatching(/^the order record could not be read: .*outer_trade_no/),
+    })
+    expect(await refunds.calls(RECORD_CALL)).toBe(0)
+  })
+
   test('lists every check with what it found, those that found the same together', async () => {
     await writtenDown()
     await refunds.fault(RECORD_CALL, { httpStatus: 500 })

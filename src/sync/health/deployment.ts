@@ -170,6 +170,7 @@ export async function switchAccount(
     const from = await readDeployment(client)
     if (from && isSameAccount(from, to)) return null
     await assertNoProcessAlive(client)
+    if (!options.keepMemory || from?.appId !== to.appId) await assertNoOpenMoney(client)
     const forgotten = options.keepMemory ? null : await forget(client)
     await client.query(
       `insert into dirsync.deployment as d (base_url, app_id, enterprise_code) values ($1, $2, $3)
@@ -198,7 +199,6 @@ async function assertNoProcessAlive(client: ClientBase): Promise<void> {
 }
 
 async function forget(client: ClientBase): Promise<Forgotten> {
-  await assertNoOpenMoney(client)
   const forgotten = await countMemory(client)
   for (const table of MEMORY) await client.query(`delete from dirsync.${table}`)
   // Obstacles of the one account say nothing about the other; a person's pause holds for both.
@@ -215,7 +215,10 @@ async function forget(client: ClientBase): Promise<Forgotten> {
   return forgotten
 }
 
-/** The other account has no record of the orders, or has other orders of the same numbers. */
+/**
+ * The other account has no record of the orders, or has other orders of the same numbers. Another application cannot even ask:
+ * the numbers of its orders begin with its id.
+ */
 async function assertNoOpenMoney(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ open: string[] }>(
     `select coalesce(array_agg(number order by sent_at), '{}') as open from (
