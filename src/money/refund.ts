@@ -74,6 +74,7 @@ type NewRefund = Pick<
 /**
  * Writes a refund to the journal.
  * @param state how its call has ended already
+ * @param now by another clock than the database's
  * @returns false when its number was used before, or it would be open beside another refund of the order
  */
 export async function writeRefund(
@@ -81,6 +82,7 @@ export async function writeRefund(
   refund: NewRefund,
   actor: string,
   state: 'requested' | Answer['state'] = 'requested',
+  now = new Date(),
 ): Promise<boolean> {
   const { outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before } = refund
   const { rowCount } = await db.query(
@@ -92,16 +94,7 @@ export async function writeRefund(
              -- The later of two clocks: one that is behind makes no refund older than it is.
              greatest(now(), $7))
      on conflict do nothing`,
-    [
-      outer_refund_no,
-      outer_trade_no,
-      enterprise_code,
-      refund_amount,
-      refunded_before,
-      actor,
-      new Date(),
-      state,
-    ],
+    [outer_refund_no, outer_trade_no, enterprise_code, refund_amount, refunded_before, actor, now, state],
   )
   return rowCount === 1
 }

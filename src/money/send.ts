@@ -75,11 +75,13 @@ export async function sendRefund(
       throw new JournalError('ORDER_CHANGED', message('said.order_changed', { trade: refund.outer_trade_no }))
     // What the order record shows later could be the one that came after all.
     const isClear = !(await mayStillCome(pool, refund.outer_trade_no))
+    // By the clock that the platform has accepted: ours may be behind together with the database's.
+    const now = () => new Date(Date.now() + Math.max(client.clockOffset.appliedMs, 0))
     const row = { ...refund, refunded_before: isClear ? refundedBefore(soFar) : null }
     const { refund_amount: amount, ...numbers } = refund
     const write = (client: ClientBase, state?: Answer['state']) =>
       writeNoted(client, options, 'send_refund', { ...numbers, amount }, () =>
-        writeRefund(client, row, options.actor, state),
+        writeRefund(client, row, options.actor, state, now()),
       )
     return sendOnce(deps, options, {
       journal: refundJournal,

@@ -5,6 +5,7 @@ import type { OrderRecord, PaymentOrderDetail } from '../platform/operations/pay
 import {
   areAllOf,
   cents,
+  type RefundAge,
   refundedAmount,
   type Settled,
   settleByOrderRecord,
@@ -151,16 +152,12 @@ async function ask(
   refundedBefore: string,
   options: CallOptions,
 ): Promise<Finding | null> {
-  const { refund_amount: refundAmount, platform_code: platformCode, outer_trade_no, age_ms, sent_at } = refund
-  const now = new Date()
-  // By the database's clock or by ours, whichever makes it younger: a clock that has jumped ahead decides nothing.
-  const sentAt = new Date(Math.max(now.getTime() - age_ms, sent_at.getTime()))
-  const age = { sentAt, now, notCarriedOutAfterMs: deps.notCarriedOutAfterMs }
+  const { refund_amount: refundAmount, platform_code: platformCode, outer_trade_no } = refund
   let unread = message('said.order_record_unread')
   try {
     const record = await readOrderRecord(deps.client, refund, options)
     const refundedNow = record && refundedAmount(record)
-    const facts = { ...age, refundAmount, refundedBefore, refundedNow, platformCode }
+    const facts = { ...ageOf(deps, refund), refundAmount, refundedBefore, refundedNow, platformCode }
     const before = { before: refundedBefore, amount: refundAmount }
     const shown =
       refundedNow === null
@@ -181,9 +178,19 @@ async function ask(
     if (!(error instanceof PlatformError)) throw error
     if (error.kind === 'aborted' || error.kind === 'paused') return null
     const shown = message('said.could_not_read', { unread, reason: error.said })
-    const forPerson = cannotBeAsked(error) || wouldShow(age)
+    const forPerson = cannotBeAsked(error) || wouldShow(ageOf(deps, refund))
     return { verdict: 'unknown', forPerson, shown, toDo: LEFT_TO_PERSON, isAnswered: false }
   }
+}
+
+/**
+ * By the database's clock, ours or the platform's, whichever makes it youngest: a clock that has jumped ahead decides nothing. The
+ * first two may be of one host; the platform's is known by its latest answer.
+ */
+function ageOf({ client, notCarriedOutAfterMs }: SettleDeps, { age_ms, sent_at }: ClaimedRefund): RefundAge {
+  const now = Date.now() + Math.min(client.clockOffset.measuredMs ?? 0, 0)
+  const sentAt = new Date(Math.max(now - age_ms, sent_at.getTime()))
+  return { sentAt, now: new Date(now), notCarriedOutAfterMs }
 }
 
 function ofOrder({ trade_no, status, refund_amount }: PaymentOrderDetail): Message {

@@ -22,7 +22,7 @@ export interface RefundedRecord {
 }
 
 /** When a refund was sent, and its age from which "not carried out" may be inferred. */
-interface RefundAge {
+export interface RefundAge {
   sentAt: Date
   now: Date
   /** Milliseconds; at least {@link ARRIVES_WITHIN_MS} counts. */

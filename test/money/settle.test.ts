@@ -141,6 +141,30 @@ describe('a refund whose sender died', () => {
     expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({ state: 'unknown' })
   })
 
+  test('is not rejected because the clock that dirsync and its database share has jumped ahead', async () => {
+    await mirrored()
+    await writtenDown()
+    await refunds.age(DAY + 60)
+    await refunds.control('POST', 'clock', { offsetSeconds: -(DAY + 60) * 60 })
+    expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({
+      ...{ state: 'unknown', settle_attempts: 1, left_to_person_at: null },
+      message: 'the order record shows 0.00 refunded, 0.00 before this refund of 4.00',
+    })
+    await refunds.control('POST', 'clock', { offsetSeconds: 0 })
+    expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({ state: 'rejected' })
+  })
+
+  test('is not rejected because that clock was behind when it was sent', async () => {
+    await mirrored()
+    await refunds.control('POST', 'clock', { offsetSeconds: (DAY + 60) * 60 })
+    await refunds.fault(REFUND_CALL, { httpStatus: 500 })
+    await sendRefund(refunds.deps, REQUEST, { actor: 'cli:tester' })
+    // It is set right.
+    await refunds.age(DAY + 60)
+    await refunds.control('POST', 'clock', { offsetSeconds: 0 })
+    expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({ state: 'unknown', settle_attempts: 1 })
+  })
+
   test('is asked about at once after the clock was put back', async () => {
     await writtenDown()
     await refundJournal.adopt(refunds.store.pool)

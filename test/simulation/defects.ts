@@ -209,7 +209,7 @@ export const DEFECTS: readonly Defect[] = [
     what: 'A clock that has jumped ahead makes a refund old.',
     of: 'money',
     file: 'money/settle.ts',
-    from: 'Math.max(now.getTime() - age_ms, sent_at.getTime())',
+    from: 'Math.max(now - age_ms, sent_at.getTime())',
     to: 'sent_at.getTime()',
   },
   {

@@ -130,6 +130,8 @@ export class MoneyPlatform implements StandsStill {
         shownAt: 0,
       })
     const client = {
+      // Its answers have no date: the two clocks of dirsync have to do.
+      clockOffset: { measuredMs: null, appliedMs: 0 },
       refunds: {
         create: (request: Record<string, string>, options: CallOptions = {}) => {
           const { outerRefundNo: number = '', outerTradeNo: of = '', refundAmount: amount = '' } = request
