@@ -149,19 +149,27 @@ export async function mayStillCome(db: Pool, outerTradeNo: string): Promise<bool
   return onlyRow(rows).may
 }
 
-/** The payment orders behind an order: from the mirror, else from earlier refunds of the order. */
+/**
+ * The payment orders behind an order: from the mirror, else from earlier refunds of the order. Each once: after the enterprise code
+ * has changed, the mirror has an order of both.
+ */
 export async function tradeNumbersOf(
   db: Pool,
   outerTradeNo: string,
 ): Promise<{ trade_no: string; enterprise_code: string }[]> {
   const { rows } = await db.query<{ trade_no: string; enterprise_code: string }>(
     `with mirrored as (
-       select trade_no, enterprise_code from dirsync.payment_order where out_trade_no = $1
+       select distinct on (trade_no) trade_no, enterprise_code
+       from dirsync.payment_order where out_trade_no = $1
+       order by trade_no, gone_at is not null, changed_at desc
+     ), named as (
+       select distinct on (trade_no) trade_no, enterprise_code
+       from dirsync.refund where outer_trade_no = $1 and trade_no <> ''
+       order by trade_no, sent_at desc
      )
-     select trade_no, enterprise_code from mirrored
-     union
-     select trade_no, enterprise_code from dirsync.refund
-     where outer_trade_no = $1 and trade_no <> '' and not exists (select from mirrored)
+     select * from mirrored
+     union all
+     select * from named where not exists (select from mirrored)
      order by trade_no`,
     [outerTradeNo],
   )

@@ -47,6 +47,15 @@ describe('payment orders', () => {
     expect(await numbers({ userid: 'e1', own: 'OWN' })).toContain('o1')
   })
 
+  test('are listed once, also where an earlier enterprise code has them, too', async () => {
+    await store.pool.query(
+      `insert into dirsync.payment_order (enterprise_code, trade_no, gone_at) values ('OLD', 't9', now()), ('OLD', 't_', now())`,
+    )
+    expect(await numbers({ number: 't9' })).toEqual(['t9'])
+    expect(await numbers({ enterprise: 'OLD' })).toEqual(['t_', 't9'])
+    expect(await numbers()).toContain('t_')
+  })
+
   test('have amounts as decimal texts', async () => {
     const [latest] = (await listPaymentOrders(store.pool, { limit: 1, own: '' })).items
     expect(latest).toMatchObject({ pay_amount: '9.50', total_amount: null, created_at: expect.any(Date) })

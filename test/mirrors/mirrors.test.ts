@@ -252,6 +252,21 @@ describe('payment orders', () => {
     await company.db.query('delete from dirsync.payment_order where trade_no = $1', [lost.trade_no])
   })
 
+  test('of an enterprise that is no longer asked for are marked as gone, until it is asked for again', async () => {
+    const left = async () => (await orders()).find(({ trade_no }) => trade_no === 'T000000000000911')
+    await company.db.query(
+      `insert into dirsync.payment_order (enterprise_code, trade_no, asked_at) values ('LEFT', 'T000000000000911', now())`,
+    )
+    await company.run('orders')
+    expect(await left()).toMatchObject({ gone_at: expect.any(Date) })
+    await company.db.query(
+      `update dirsync.payment_order set enterprise_code = '' where enterprise_code = 'LEFT'`,
+    )
+    await company.run('orders')
+    expect(await left()).toMatchObject({ gone_at: null })
+    await company.db.query(`delete from dirsync.payment_order where trade_no = 'T000000000000911'`)
+  })
+
   test('of days that left the window without having been read to their end are read all the same', async () => {
     // The older one was read after its end, the other one while it lasted.
     await company.db.query(

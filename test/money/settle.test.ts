@@ -332,6 +332,18 @@ describe('a refund of an order whose trade number is known', () => {
     expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({ state: 'rejected' })
   })
 
+  test('is settled although the mirror has its payment order of an earlier enterprise code, too', async () => {
+    await mirrored()
+    await refunds.store.pool.query(
+      `insert into dirsync.payment_order (enterprise_code, trade_no, out_trade_no, gone_at) values ('OLD', $1, $2, now())`,
+      [TRADE_NO, ORDER],
+    )
+    await writtenDown()
+    await refunds.age(DAY + 1)
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'rejected' })
+    expect(await refunds.calls(PAYMENT_ORDER_CALL)).toBe(1)
+  })
+
   test('costs no question about the payment order before the day is over', async () => {
     await mirrored()
     await writtenDown()

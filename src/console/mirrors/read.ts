@@ -22,7 +22,10 @@ export const PaymentOrderRow = z.object({
   refunded_at: z.date().nullable(),
   first_seen_at: z.date(),
   changed_at: z.date(),
-  gone_at: z.date().nullable().describe('Since when the platform no longer has it'),
+  gone_at: z
+    .date()
+    .nullable()
+    .describe('Since when the platform no longer has it, or is no longer asked for its enterprise'),
 })
 export type PaymentOrderRow = z.infer<typeof PaymentOrderRow>
 
@@ -50,8 +53,12 @@ export async function listPaymentOrders(
   const { values, place } = placeholders(limit + 1)
   const conditions = ['true']
   if (enterprise !== undefined) conditions.push(`o.enterprise_code = ${place(enterprise)}`)
+  // An order that another enterprise code has now, as after the deployment's own has changed, is listed once.
+  else
+    conditions.push(`(o.gone_at is null or not exists (
+      select from dirsync.payment_order n where n.trade_no collate "C" = o.trade_no and n.gone_at is null))`)
   // The index of an employee's orders begins with the enterprise.
-  else if (userid !== undefined)
+  if (enterprise === undefined && userid !== undefined)
     conditions.push(`o.enterprise_code = any (${place(await enterpriseCodes(db, own))})`)
   if (userid !== undefined) conditions.push(`o.userid = ${place(userid)}`)
   if (status !== undefined) conditions.push(`o.status = ${place(status)}`)
