@@ -185,6 +185,9 @@ test('an account that was ended and made anew between two looks holds nothing of
     return rows[0]?.id
   }
   const former = await openid()
+  // As a process of 1.0.0 leaves it.
+  await company.db.query('update dirsync.employee set account = null')
+  await company.run('full')
   const { employees } = await company.control<{ employees: object[] }>('GET', `state?userid=${userid}`)
   await company.control('POST', 'employees', [
     { ...employees[0], cost_center_id: null, time_created: '2026-11-28 08:00:00' },

@@ -151,7 +151,8 @@ async function bringInSync(
       isStored:
         isKnown &&
         isDeepStrictEqual(memory.overwritten, claim.overwritten) &&
-        claim.atRest?.deptCode === memory.deptCode,
+        claim.atRest?.deptCode === memory.deptCode &&
+        (memory.account === null || memory.account === claim.account),
       fields: updated,
       available: availableAfter(updated, desired.fields, actual),
       blockFields: sent.blockFields,
