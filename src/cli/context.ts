@@ -15,7 +15,7 @@ import { message } from '../texts/message.ts'
 import { FailedError, STOP_SIGNALS } from './failure.ts'
 import { logWords, said, say, speak } from './language.ts'
 import { printAside } from './output.ts'
-import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
+import { type CheckedSettings, checkSettings, isTrialHere, openSettings } from './settings.ts'
 
 export { NEEDED_ROLES } from '../sync/processes/process.ts'
 
@@ -63,7 +63,9 @@ export interface CommandContext extends AsyncDisposable {
  */
 export async function openContext(options: { handlesSignals?: boolean } = {}): Promise<CommandContext> {
   await using opened = new AsyncDisposableStack()
-  const { config, checked, logger, pool } = opened.use(await open(loadConfig, options.handlesSignals))
+  const { config, checked, logger, pool } = opened.use(
+    await open(loadConfig, { ...options, needsSchema: true }),
+  )
   await assertMigrated(pool, checked)
   // What a command shows is so, also before anything was started.
   await noticeRestore(pool, logger)
@@ -108,14 +110,15 @@ const CONNECTIONS = 4
 
 async function open<Settings extends Pick<Config, 'DATABASE_URL' | 'DIRSYNC_LANG' | 'LOG_LEVEL'>>(
   load: (env: CheckedSettings['env']) => Settings,
-  handlesSignals = false,
+  options: { handlesSignals?: boolean; needsSchema?: boolean } = {},
 ): Promise<Stores<Settings>> {
   const checked = checkSettings(load)
   speak(checked.language)
+  if (options.needsSchema && checked.embedded && !isTrialHere()) throw nothingHere(checked)
   const logger = createLogger({ level: checked.logLevel ?? 'warn', say: logWords })
   await using opened = new AsyncDisposableStack()
   const settings = opened.use(await openSettings(checked, load, logger))
-  if (!handlesSignals) opened.use(closedBySignal(settings))
+  if (!options.handlesSignals) opened.use(closedBySignal(settings))
   const { config } = settings
   const pool = opened.adopt(
     createPool(config.DATABASE_URL, { max: CONNECTIONS, name: 'cli', logger }),
@@ -153,14 +156,17 @@ async function usable<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-async function assertMigrated(pool: Pool, { embedded, program }: CheckedSettings): Promise<void> {
+async function assertMigrated(pool: Pool, checked: CheckedSettings): Promise<void> {
   const missing = await usable(missingMigrations(pool))
   if (missing.length === 0) return
+  if (checked.embedded) throw nothingHere(checked)
   throw new FailedError(
-    embedded
-      ? message('said.nothing_here_yet', { command: `${program} start` })
-      : message('said.schema_lacks', { names: missing, command: `${program} migrate` }),
+    message('said.schema_lacks', { names: missing, command: `${checked.program} migrate` }),
   )
+}
+
+function nothingHere({ program }: CheckedSettings): FailedError {
+  return new FailedError(message('said.nothing_here_yet', { command: `${program} start` }))
 }
 
 function shellUser(): string {

@@ -57,7 +57,7 @@ async function examineAll(): Promise<{ findings: CheckResult[]; language: Langua
   await using opened = new AsyncDisposableStack()
   let config: Config
   try {
-    config = opened.use(await openSettings(checked, loadConfig, logger)).config
+    config = opened.use(await openSettings(checked, loadConfig, logger, { isSaid: true })).config
   } catch (error) {
     // The embedded parts failed to start.
     const findings = [...settingsFindings(env, checked.embedded), failed('dirsync', saidOf(error))]

@@ -1,9 +1,17 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Config, type Environment, environment, isEmbedded, loadConfig } from '../config.ts'
 import type { Logger } from '../lib/logger.ts'
 import { EMBEDDED_APPLICATION } from '../settings/settings.ts'
-import { invocation } from './language.ts'
+import { invocation, say } from './language.ts'
+import { printAside } from './output.ts'
 
 const DIRECTORY = '.dirsync'
+
+/** Whether there is a trial in this folder, of whatever version. */
+export function isTrialHere(): boolean {
+  return existsSync(join(DIRECTORY, 'postgres'))
+}
 
 /**
  * Placeholders for the addresses of the embedded parts, so that the other settings can be checked before anything is
@@ -57,17 +65,19 @@ export function checkSettings(
 }
 
 /**
- * Opens the settings, and starts the embedded parts if there are any.
+ * Opens the settings, and starts the embedded parts if there are any. That may be because settings were forgotten, so it is said.
  * @param options.fresh deletes the data of the embedded parts first
+ * @param options.isSaid the command says by itself that everything runs embedded
  * @throws ConfigError, EmbeddedError
  */
 export async function openSettings<Settings>(
   { env, embedded }: CheckedSettings,
   load: Load<Settings>,
   logger: Logger,
-  options: { fresh?: boolean } = {},
+  options: { fresh?: boolean; isSaid?: boolean } = {},
 ): Promise<OpenSettings<Settings>> {
   if (!embedded) return { config: load(env), async [Symbol.asyncDispose]() {} }
+  if (!options.isSaid) printAside(say('shell.is_trial', { folder: `${DIRECTORY}/` }))
   const { openEmbedded } = await import('../trial/environment.ts')
   const parts = await openEmbedded({ directory: DIRECTORY, fresh: options.fresh ?? false, logger })
   try {

@@ -104,7 +104,10 @@ async function start(options: StartOptions): Promise<void> {
 
   const stopped = stopSignal()
   if (!isLogged) greet()
-  await using settings = await openSettings(checked, loadConfig, logger, { fresh: options.fresh ?? false })
+  await using settings = await openSettings(checked, loadConfig, logger, {
+    fresh: options.fresh ?? false,
+    isSaid: true,
+  })
   const { config } = settings
   const stopping = new AbortController()
   const told = stopped.then(() => {

@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createDeployment } from '../helpers/deployment.ts'
 import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
+import { spawnDirsync } from '../helpers/process.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { dirsync } from './dirsync.ts'
 
@@ -183,4 +185,30 @@ test('without the schema commands say how to bring it up; migrate does, twice', 
   const second = await dirsync(['migrate'], settings)
   expect(second.code).toBe(0)
   expect(second.stdout).toMatch(/^The schema is up to date\.\nThe queue is in PostgreSQL and ready\./)
+})
+
+test('without settings commands say that they are about the trial; where there is none, they name the settings', {
+  timeout: 120_000,
+}, async () => {
+  const cwd = await temporaryFolder()
+  const run = async (...args: string[]) => {
+    const child = spawnDirsync(args, { cwd })
+    const { code } = await child.exited
+    return { code, stdout: child.stdout, stderr: child.stderr.replace(/\s+/g, ' ') }
+  }
+  for (const args of [['status'], ['pause', '--reason', 'x']])
+    expect(await run(...args)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^dirsync: DATABASE_URL, .* are not set, .* run npx dirsync start for a trial/,
+      ),
+    })
+  expect(existsSync(join(cwd, '.dirsync'))).toBe(false)
+
+  const isTrial = 'No settings found: this is the trial in .dirsync/ '
+  expect(await run('migrate')).toMatchObject({ code: 0, stderr: isTrial })
+  const paused = await run('pause', '--reason', 'x')
+  expect(paused).toMatchObject({ code: 0, stderr: isTrial })
+  expect(paused.stdout).toMatch(/^All calls to the platform are paused/)
 })

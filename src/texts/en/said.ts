@@ -607,7 +607,8 @@ export const saidTexts = {
   'said.database_forbids': "dirsync's own database permits its user too little: {reason}",
   'said.name_owner': 'Let DATABASE_URL name the user who owns the schema dirsync, or the database.',
   'said.and_remedy': '{what}. {remedy}',
-  'said.nothing_here_yet': 'there is nothing here yet, or an older version left it: run {command}',
+  'said.nothing_here_yet':
+    'DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL are not set, and there is no trial here yet, or an older version left it: set them, or run {command} for a trial',
   'said.schema_lacks': 'the database lacks {names}: run {command}',
   'said.only_with': '{option} works only with {other}',
   'said.run_waits': 'run {run} is requested and waits, because {reason}; the run then goes on by itself',

@@ -155,6 +155,7 @@ export const shell = {
   'shell.plan_verdict': '{plan}: {verdict}',
   'shell.start_embedded':
     'dirsync: no settings found, so everything runs embedded: PostgreSQL, the queue on it, the platform emulator and a sample HR database, with data in .dirsync/',
+  'shell.is_trial': 'No settings found: this is the trial in {folder}',
   'shell.start_roles': 'dirsync: roles {roles}; queue in {place}',
   'shell.console': 'Console: {url}',
   'shell.console_key': 'Console: {url} (signs you in once)',

@@ -643,7 +643,8 @@ export const failures = {
   'said.database_forbids': 'dirsync 自身的数据库给其用户的权限不足：{reason}',
   'said.name_owner': '请让 DATABASE_URL 使用 schema dirsync 或该数据库的所有者。',
   'said.and_remedy': '{what}。{remedy}',
-  'said.nothing_here_yet': '此处还没有数据，或数据来自旧版本：请运行 {command}',
+  'said.nothing_here_yet':
+    '未设置 DATABASE_URL、HR_DATABASE_URL 和 PLATFORM_BASE_URL，此处也还没有试用环境，或由旧版本留下：请设置它们，或运行 {command} 启动试用环境',
   'said.schema_lacks': '数据库缺少 {names}：请运行 {command}',
   'said.only_with': '{option} 只能与 {other} 同用',
   'said.run_waits': '同步任务 {run} 已提交并在等待，因为{reason}；之后会自动继续',

@@ -151,6 +151,7 @@ export const shell = {
   'shell.plan_verdict': '{plan}：{verdict}',
   'shell.start_embedded':
     'dirsync：未找到设置，全部内嵌运行：PostgreSQL、其上的队列、平台模拟器和示例人事数据库，数据在 .dirsync/',
+  'shell.is_trial': '未找到设置：这是 {folder} 中的试用环境',
   'shell.start_roles': 'dirsync：角色 {roles}；队列在 {place}',
   'shell.console': '控制台：{url}',
   'shell.console_key': '控制台：{url}（此地址只能登录一次）',
