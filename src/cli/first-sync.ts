@@ -165,7 +165,7 @@ export function printSummary(
   const headline = ok ? colours.green(say('shell.sync_done')) : colours.red(say('shell.sync_not_done'))
   print('', say('shell.after_seconds', { headline: colours.bold(headline), seconds: String(seconds) }))
   printMessages(sync.messages, options.program)
-  printEmployees(summary.employees)
+  printEmployees(summary.employees, ok)
   printDeadLetters(summary.dead_letters)
   printMoney(summary.outcome_unknown)
   printRest(summary)
@@ -174,11 +174,16 @@ export function printSummary(
   printZone()
 }
 
-function printEmployees({ in_scope, ...statuses }: SyncSummary['employees']): void {
+/** @param isWhole the sync reached its end; else it may not have compared everyone */
+function printEmployees({ in_scope, ...statuses }: SyncSummary['employees'], isWhole: boolean): void {
   heading(say('shell.heading.employees'), in_scope, say('shell.in_scope'))
   for (const name of EMPLOYEE_STATUSES_AFTER_SYNC)
     if (statuses[name] > 0)
-      line(words(named('status', name)), statuses[name], say(`shell.after_sync.${name}`))
+      line(
+        words(named('status', name)),
+        statuses[name],
+        say(name === 'in_sync' && !isWhole ? 'shell.last_confirmed' : `shell.after_sync.${name}`),
+      )
 }
 
 function printDeadLetters(categories: SyncSummary['dead_letters']): void {

@@ -63,6 +63,17 @@ test('--once tells of an employee in review what it has sent itself, not what co
   expect(again).not.toContain('could be sent')
 })
 
+test('--once that was stopped by a suspect source claims of nobody that the platform was compared', async () => {
+  await using company = await createCompany({ employees: 5 })
+  const once = () => dirsync(['start', '--once'], company.settings)
+  await once()
+  await company.hr.query('delete from person')
+  const { code, stdout } = await once()
+  expect(code).toBe(1)
+  expect(stdout).toMatch(/source suspect\n/)
+  expect(stdout).toMatch(/in sync +5 {2}last confirmed, perhaps by an earlier sync\n/)
+})
+
 test('a trial whose output goes to a file logs no key to sign in with, and says with its summary in which zone times are', async () => {
   const cwd = await temporaryFolder()
   const env = { DIRSYNC_LANG: 'en' }

@@ -109,6 +109,7 @@ export const shell = {
   'shell.compared.refused': 'refused by platform',
   'shell.compared.unanswered': 'unanswered',
   'shell.after_sync.in_sync': 'the platform already had everything',
+  'shell.last_confirmed': 'last confirmed, perhaps by an earlier sync',
   'shell.after_sync.updated': 'brought in sync',
   'shell.after_sync.partly_updated': 'all but the fields in review',
   'shell.after_sync.awaiting_activation': 'not on the platform yet; asked again later',

@@ -105,6 +105,7 @@ export const shell = {
   'shell.compared.refused': '平台拒绝查询',
   'shell.compared.unanswered': '平台未响应',
   'shell.after_sync.in_sync': '平台已与人事系统一致',
+  'shell.last_confirmed': '为最近一次确认的结果，可能来自更早的同步',
   'shell.after_sync.updated': '本次已同步',
   'shell.after_sync.partly_updated': '除有异常项的字段外均已同步',
   'shell.after_sync.awaiting_activation': '平台尚无此员工；稍后再查',
