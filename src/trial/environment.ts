@@ -11,7 +11,7 @@ import {
   stopEmulatorProcess,
 } from './emulator-process.ts'
 import { EmbeddedError, enterFolder, openFolder, usersOf, withFolderLock } from './folder.ts'
-import { type EmbeddedPostgres, removeEmbeddedPostgres, startEmbeddedPostgres } from './postgres.ts'
+import { diskFull, type EmbeddedPostgres, removeEmbeddedPostgres, startEmbeddedPostgres } from './postgres.ts'
 
 /** The embedded parts, held open for this process. */
 interface EmbeddedEnvironment {
@@ -36,7 +36,7 @@ export async function openEmbedded(options: {
   const { fresh, logger } = options
   const directory = resolve(options.directory)
   await openFolder(directory)
-  return await withFolderLock(directory, async () => {
+  const opening = withFolderLock(directory, async () => {
     if (fresh) await clear(directory)
     const leave = await enterFolder(directory)
     let postgres: EmbeddedPostgres | undefined
@@ -53,6 +53,10 @@ export async function openEmbedded(options: {
       await leave()
       throw error
     }
+  })
+  // Every process writes a little here, also where PostgreSQL runs already.
+  return await opening.catch(async error => {
+    throw error.code === 'ENOSPC' ? await diskFull(directory, { cause: error }) : error
   })
 }
 

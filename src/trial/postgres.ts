@@ -256,15 +256,18 @@ function pidFile({ data }: ClusterPlace): string {
 
 async function assertRoom({ root }: ClusterPlace): Promise<void> {
   const { bavail, bsize } = await statfs(root)
-  if (bavail * bsize >= NEEDED_BYTES) return
+  if (bavail * bsize < NEEDED_BYTES) throw await diskFull(root)
+}
+
+/** For a disk that is full, or too small. */
+export async function diskFull(folder: string, options: ErrorOptions = {}): Promise<EmbeddedError> {
+  const { bavail, bsize } = await statfs(folder)
   const megabytes = (bytes: number) => Math.floor(bytes / 1024 / 1024)
-  throw new EmbeddedError(
+  const [needed, free] = [megabytes(NEEDED_BYTES), megabytes(bavail * bsize)]
+  return new EmbeddedError(
     'EMBEDDED_DISK_FULL',
-    message('said.embedded_room', {
-      folder: root,
-      needed: megabytes(NEEDED_BYTES),
-      free: megabytes(bavail * bsize),
-    }),
+    message('said.embedded_room', { folder, needed, free }),
+    options,
   )
 }
 

@@ -4,8 +4,9 @@ import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import type { EmbeddedSettings } from '../../src/trial/environment.ts'
+import { type EmbeddedSettings, openEmbedded } from '../../src/trial/environment.ts'
 import { openFolder } from '../../src/trial/folder.ts'
 import { controlOf } from '../helpers/emulator-control.ts'
 import { spawnDirsync, spawnScript } from '../helpers/process.ts'
@@ -172,6 +173,20 @@ test('a file where the folder should be is named as such', async () => {
   await writeFile(file, '')
   const message = `${file} cannot be used as a folder (EEXIST)`
   await expect(openFolder(file)).rejects.toMatchObject({ code: 'EMBEDDED_NO_FOLDER', message })
+})
+
+test.runIf(process.getuid?.() === 0)('a full disk is named with its folder, and what to do', async () => {
+  const directory = await temporaryFolder()
+  const run = promisify(execFile)
+  await run('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', directory])
+  try {
+    await run('sh', ['-c', 'mkdir "$0/users"; cat /dev/zero >"$0/filler" 2>/dev/null || true', directory])
+    const message = `The embedded PostgreSQL needs 200 MB in ${directory}, and 0 MB are free: make room and start again.`
+    const opening = openEmbedded({ directory, fresh: false, logger: pino({ level: 'silent' }) })
+    await expect(opening).rejects.toMatchObject({ code: 'EMBEDDED_DISK_FULL', message })
+  } finally {
+    await run('umount', [directory])
+  }
 })
 
 test('parts that are killed while they are in use come back where they were', async () => {
