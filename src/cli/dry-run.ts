@@ -9,7 +9,7 @@ import { limitsOf } from '../sync/runs/safety.ts'
 import { openContext } from './context.ts'
 import { shellAsk } from './definition.ts'
 import { excerpt } from './excerpt.ts'
-import { FailedError, stopSignal, unreadable } from './failure.ts'
+import { FailedError, stopSignal, UsageError, unreadable } from './failure.ts'
 import { said, say } from './language.ts'
 import { colours, print, printJson, printText } from './output.ts'
 import { createProgress } from './progress.ts'
@@ -56,7 +56,7 @@ export async function dryRunOf(file: string, options: { json?: true; source?: st
     if (found?.state === 'running' && total > 0)
       progress.show({ state: 'running', planned: total, left: Math.max(0, total - found.rows_read) })
   }, POLL_MS)
-  const id = await dryRunNow(
+  const { id, mistake } = await dryRunNow(
     { pool, hr, limits: limitsOf(config), memoryMb: config.DRY_RUN_MEMORY_MB, logger },
     { actor },
     { sql: mapping, source: source.name },
@@ -81,6 +81,8 @@ export async function dryRunOf(file: string, options: { json?: true; source?: st
     printScreen(dryRunShown(shellAsk(context), found, undefined), program)
     print('', say('shell.dry_run_shown', { page: `/mapping/dry-runs/${id}` }))
   } else printFailure(found, file)
+  // As where it is refused before it is tried.
+  if (mistake?.isOfMapping) throw new UsageError('')
   if (found.state !== 'done' || found.summary?.verdict !== 'running') throw new FailedError('')
 }
 

@@ -23,7 +23,7 @@ export class ShellError extends SaidError {
   }
 }
 
-/** Wrong use of a command: one sentence, exit 2. */
+/** Wrong use of a command: one sentence, exit 2. The message is empty if it has been printed already. */
 export class UsageError extends ShellError {
   readonly exitCode = 2
 }

@@ -83,8 +83,8 @@ export function planCommand(program: Command): void {
 Reads HR. The platform is asked only with --full, --employee or --ask, and
 nothing is ever written to it.
 Without the number of a run: exit 0 when the run would go through, at once or
-after a halt, 1 when it would be held or stopped. Of several HR systems, each
-has a run of its own.
+after a halt, 1 when it would be held or stopped, 2 when the SELECT is wrong.
+Of several HR systems, each has a run of its own.
 Approving a held run sends its plan as it was stored; rows that HR has changed
 since wait for the next plan.
 

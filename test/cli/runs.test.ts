@@ -401,7 +401,7 @@ describe('a dry run of another mapping', () => {
   test('fails with line and column where the SELECT is wrong', async () => {
     await writeFile(file(), 'select userid,\n  nme as name from person')
     const failed = await dirsync('plan', '--mapping', file(), '--json')
-    expect(failed.code).toBe(1)
+    expect(failed).toMatchObject({ code: 2, stderr: '' })
     expect(failed.json()).toMatchObject({
       state: 'failed',
       message: 'column "nme" does not exist (42703)',

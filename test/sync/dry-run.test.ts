@@ -100,7 +100,7 @@ describe('a dry run', () => {
     const source = hrSource(hr.url, today)
     const signal = new AbortController().signal
     const of = async (mapping: string) => {
-      const id = await dryRunNow(deps(source), ASKER, { sql: mapping, source: '' }, { signal })
+      const { id } = await dryRunNow(deps(source), ASKER, { sql: mapping, source: '' }, { signal })
       return { id, found: await readDryRun(place.store.pool, id) }
     }
     const { id, found } = await of(
@@ -133,7 +133,7 @@ describe('a dry run', () => {
     const source = hr.source('select userid, name, dept_code from person')
     const sql = `select p.userid, upper(p.name) as name, p.dept_code from person p
                  where p.userid <> 'e7' order by p.name || p.dept_code desc`
-    const id = await dryRunNow(deps(source), ASKER, { sql, source: '' }, { signal: never })
+    const { id } = await dryRunNow(deps(source), ASKER, { sql, source: '' }, { signal: never })
     expect(await readDryRun(place.store.pool, id)).toMatchObject({
       state: 'done',
       summary: { rows: 1999, rowsToday: 2000, compared: { disappears: 1, changes: 1999 } },
@@ -231,7 +231,7 @@ describe('a SELECT that is wrong', () => {
   test('is not blamed for the place where the one in use is wrong', async () => {
     await place.inSync(3, TODAY)
     const broken = deps(place.source('select userid,\n  nme as name\nfrom person'))
-    const id = await dryRunNow(broken, ASKER, { sql: TODAY, source: '' }, { signal: never })
+    const { id } = await dryRunNow(broken, ASKER, { sql: TODAY, source: '' }, { signal: never })
     expect(worded(await readDryRun(place.store.pool, id))).toMatchObject({
       state: 'failed',
       message: expect.stringMatching(/^the SELECT in use is wrong: \S+:2:3: column "nme" does not exist/),
@@ -379,7 +379,7 @@ describe('dry runs of several processes', () => {
       return newest?.state === 'running'
     })
     stop.abort()
-    expect(worded(await readDryRun(place.store.pool, await running))).toMatchObject({
+    expect(worded(await readDryRun(place.store.pool, (await running).id))).toMatchObject({
       state: 'failed',
       message: 'It was stopped before it was done.',
     })
@@ -389,7 +389,7 @@ describe('dry runs of several processes', () => {
   test('in the foreground it waits for its turn, and ends with its number', async () => {
     await place.inSync(2, TODAY)
     const begun: number[] = []
-    const id = await dryRunNow(
+    const { id } = await dryRunNow(
       deps(),
       ASKER,
       { sql: TODAY, source: '' },

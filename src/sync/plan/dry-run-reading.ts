@@ -64,6 +64,8 @@ export interface Mistake {
   /** Neither HR nor the SELECT is to blame, as far as is known. */
   isOurs?: true
   isOutOfMemory?: true
+  /** The SELECT itself is to blame, not what it reads. */
+  isOfMapping?: true
 }
 
 /**
@@ -319,7 +321,10 @@ async function store(pool: Pool, id: number, { summary, entities }: Found): Prom
 /** A place refers to the SELECT under test; today's file may be the wrong one. */
 export function mistakeOf(error: unknown): Mistake {
   if ((error instanceof MappingError || error instanceof HrDataError) && error.file === TRIED)
-    return { message: error.reason, place: error.place }
+    return {
+      ...{ message: error.reason, place: error.place },
+      ...(error instanceof MappingError && { isOfMapping: true }),
+    }
   if (error instanceof MappingError)
     return { message: message('said.select_in_use', { reason: error.said }), place: null }
   const mistake = { message: saidBy(error), place: null }

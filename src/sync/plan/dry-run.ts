@@ -104,7 +104,7 @@ async function demandTurn(client: PoolClient): Promise<void> {
 }
 
 /**
- * Requests a dry run and carries it out here, once no other one is in progress. Returns its number.
+ * Requests a dry run and carries it out here, once no other one is in progress. Returns its number, and what was wrong.
  * @throws MappingError when the text cannot be one SELECT
  */
 export async function dryRunNow(
@@ -112,17 +112,17 @@ export async function dryRunNow(
   asker: Asker,
   mapping: TriedMapping,
   options: { signal: AbortSignal; begun?: (id: number) => void },
-): Promise<number> {
+): Promise<{ id: number; mistake: Mistake | null }> {
   sourceOf(deps.hr, mapping.source).hr.assertSelect({ file: TRIED, sql: mapping.sql })
   for (;;) {
     const done = await whileLocked(deps.pool, 'dryRun', async () => {
       const id = await insertDryRun(deps.pool, asker, mapping, 'running')
       options.begun?.(id)
       // A person who stops it does not want a scheduler to read HR instead.
-      await carryOut(deps, { id, mapping }, options.signal, () =>
+      const mistake = await carryOut(deps, { id, mapping }, options.signal, () =>
         fail(deps.pool, id, { message: STOPPED, place: null }),
       )
-      return id
+      return { id, mistake }
     })
     if (done !== null) return done
     await sleep(LOOK_EVERY_MS, undefined, { signal: options.signal })
@@ -178,7 +178,7 @@ async function carryOut(
   { id, mapping }: Claimed,
   stopping: AbortSignal,
   stopped: () => Promise<void>,
-): Promise<void> {
+): Promise<Mistake | null> {
   const { pool, logger } = deps
   const log = logger.child({ dryRun: id })
   const timeout = AbortSignal.timeout(TOTAL_MS)
@@ -188,12 +188,16 @@ async function carryOut(
     { id, mapping },
     AbortSignal.any([stopping, timeout, cancelling.signal]),
   )
-  if (cancelling.signal.aborted) return log.info('dry run cancelled')
-  if (stopping.aborted) return await stopped()
-  if (timeout.aborted) return await fail(pool, id, { message: TOO_LONG, place: null })
-  if (mistake === null) return log.info('dry run done')
-  if (mistake.isOurs) log.error({ error: mistake.message }, 'dry run failed')
-  await fail(pool, id, mistake)
+  if (cancelling.signal.aborted) log.info('dry run cancelled')
+  else if (stopping.aborted) await stopped()
+  else if (timeout.aborted) await fail(pool, id, { message: TOO_LONG, place: null })
+  else if (mistake === null) log.info('dry run done')
+  else {
+    if (mistake.isOurs) log.error({ error: mistake.message }, 'dry run failed')
+    await fail(pool, id, mistake)
+    return mistake
+  }
+  return null
 }
 
 async function attempt(

@@ -86,8 +86,8 @@ export const help: Readonly<Record<string, string>> = {
     '与任务编号同用：向平台查询所列各行的现有值',
   'with the number of a run: its whole plan, entity by entity': '与任务编号同用：逐项输出其完整计划',
   'number of a held run': '待审批任务的编号',
-  'Reads HR. The platform is asked only with --full, --employee or --ask, and nothing is ever written to it. Without the number of a run: exit 0 when the run would go through, at once or after a halt, 1 when it would be held or stopped. Of several HR systems, each has a run of its own. Approving a held run sends its plan as it was stored; rows that HR has changed since wait for the next plan.':
-    '读取人事数据。仅在使用 --full、--employee 或 --ask 时查询平台，且从不写入平台。不带任务编号时：任务会通过（立即，或在停止解除之后）则退出码为 0，会待审批或停止则为 1。有多个人事系统时，各有自己的任务。批准后按已保存的计划发送；人事系统此后变更的数据留待下一个计划。',
+  'Reads HR. The platform is asked only with --full, --employee or --ask, and nothing is ever written to it. Without the number of a run: exit 0 when the run would go through, at once or after a halt, 1 when it would be held or stopped, 2 when the SELECT is wrong. Of several HR systems, each has a run of its own. Approving a held run sends its plan as it was stored; rows that HR has changed since wait for the next plan.':
+    '读取人事数据。仅在使用 --full、--employee 或 --ask 时查询平台，且从不写入平台。不带任务编号时：任务会通过（立即，或在停止解除之后）则退出码为 0，会待审批或停止则为 1，SELECT 有误则为 2。有多个人事系统时，各有自己的任务。批准后按已保存的计划发送；人事系统此后变更的数据留待下一个计划。',
   'start a run now: of what changed in HR, or of what you name':
     '立即启动同步任务：人事系统中有变更的数据，或您指定的数据',
   'ask the platform about every employee': '向平台查询每名员工',
