@@ -270,6 +270,8 @@ declare
   rest     integer;
   names    text;
   sends    boolean;
+  wrong    text[];
+  known    boolean;
 begin
   select string_agg(k, ', ') into names from jsonb_object_keys(part) as o (k)
   where k <> all ('{reason,from,department,field,enterprise,key,odd,keys}');
@@ -313,8 +315,25 @@ begin
     and (keys is null or concat_ws('/', nullif(w.enterprise_code, ''), w.entity_key) = any (keys));
   get diagnostics decided = row_count;
   if keys is not null and decided < cardinality(keys) then
-    perform dirsync.refuse('DS409', 'said.part_decided',
-      jsonb_build_object('count', cardinality(keys) - decided, 'run', run),
+    -- A name that the plan lacks is the asker's mistake, and comes first. The others may have been decided meanwhile.
+    select array_agg(k order by k), is_there into wrong, known
+    from (select unnest(keys) as k
+          except
+          select concat_ws('/', nullif(w.enterprise_code, ''), w.entity_key) from dirsync.planned_work w
+          where w.run_id = run and w.decision_id = decision) undecided
+    cross join lateral (
+      select exists (
+        select from dirsync.planned_work w
+        where w.run_id = run and w.reason is not null
+          and (w.entity_key collate "C" = k
+               or w.entity_key collate "C" = substr(k, strpos(k, '/') + 1)
+                  and w.enterprise_code || '/' || w.entity_key = k)) as is_there) one
+    group by is_there order by is_there limit 1;
+    names := array_to_string(wrong[:10], ', ') || case when cardinality(wrong) > 10 then ', …' else '' end;
+    perform dirsync.refuse(
+      case when known then 'DS409' else 'P0002' end,
+      case when known then 'said.part_decided' else 'said.part_unplanned' end,
+      jsonb_build_object('names', names, 'run', run),
       hint => 'Look at it again before you decide.');
   end if;
   if decided = 0 then

@@ -221,9 +221,13 @@ describe('a run that its breaker holds', () => {
     const id = String(held)
     expect(await dirsync('approve', id, '--employee', 'e0001', 'nobody')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('1 of these rows are not undecided'),
+      stderr: `dirsync: the plan of run ${id} has no row of nobody\n`,
     })
     const rejected = await dirsync('reject', id, '--department', 'D2', '--reason', 'not them')
+    expect(await dirsync('approve', id, '--employee', 'e0001', 'e0002')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`no undecided row of the plan of run ${id} matches e0002:`),
+    })
     expect(rejected.stdout).toMatch(
       /2 rows are rejected.*\nRejected rows are not sent until HR changes them\./,
     )

@@ -807,8 +807,9 @@ export const saidTexts = {
   'said.part_needs_filter': 'say which part: without a filter it would be the whole plan',
   'said.part_is_unnamed': 'tick some rows, or give a filter: the whole plan is decided by approve and reject',
   'said.part_is_empty': 'no undecided row of the plan of run {run} matches',
+  'said.part_unplanned': 'the plan of run {run} has no row of {names}',
   'said.part_decided':
-    '{count} of these rows are not undecided rows of the plan of run {run}: another person may have been faster',
+    'no undecided row of the plan of run {run} matches {names}: another person may have been faster',
   'said.part_differs':
     'The decision would be about {count} rows of the plan of run {run} by now, not the {expected} that you saw: look at them again before you decide',
   'said.older_planner':

@@ -830,7 +830,8 @@ export const failures = {
   'said.part_needs_filter': '请说明是哪一部分：没有筛选条件就是整个计划',
   'said.part_is_unnamed': '请勾选几行，或给出筛选条件：整个计划用批准或驳回来处理',
   'said.part_is_empty': '同步任务 {run} 的计划中没有符合条件的待审批行',
-  'said.part_decided': '其中 {count} 行已不是同步任务 {run} 计划中的待审批行：可能已由他人处理',
+  'said.part_unplanned': '同步任务 {run} 的计划中没有 {names} 的行',
+  'said.part_decided': '同步任务 {run} 的计划中没有符合 {names} 的待审批行：可能已由他人处理',
   'said.part_differs':
     '现在审批的将是同步任务 {run} 的计划中的 {count} 行，而不是您看到的 {expected} 行：请重新查看后再审批',
   'said.older_planner': '同步任务 {run} 正在分批审批，此进程的版本不支持：在审批结束前它不会生成计划',
