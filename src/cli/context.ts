@@ -129,11 +129,14 @@ async function open<Settings extends Pick<Config, 'DATABASE_URL' | 'DIRSYNC_LANG
   return { config, checked, logger, pool, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
-/** Ctrl-C ends the command at once, but stops the embedded parts first. */
+/**
+ * Ctrl-C ends the command at once, but stops the embedded parts first. Output that is no longer read does the same, and has set
+ * the exit code.
+ */
 function closedBySignal(settings: AsyncDisposable): Disposable {
   const program = io()
   const end = () => {
-    void Promise.resolve(settings[Symbol.asyncDispose]()).finally(() => program.exit(130))
+    void Promise.resolve(settings[Symbol.asyncDispose]()).finally(() => program.exit(program.exitCode ?? 130))
   }
   for (const signal of STOP_SIGNALS) program[signal === 'SIGHUP' ? 'on' : 'once'](signal, end)
   return {

@@ -7,10 +7,8 @@ let unheard: 'closed' | 'failed' | null = null
 process.stdout.on('error', error => {
   if (unheard) return
   unheard = (error as NodeJS.ErrnoException).code === 'EPIPE' ? 'closed' : 'failed'
-  if (unheard === 'failed') {
-    process.stderr.write(`dirsync: ${error.message}\n`)
-    process.exitCode = 1
-  }
+  process.exitCode = unheard === 'closed' ? 0 : 1
+  if (unheard === 'failed') process.stderr.write(`dirsync: ${error.message}\n`)
   process.emit('SIGTERM', 'SIGTERM')
 })
 // What is said beside the result may go unheard; the work goes on.
@@ -20,7 +18,7 @@ process.stderr.on('error', () => {})
 if (process.argv[2] === 'start') expectStop()
 
 const code = await runProgram(process.argv.slice(2))
-if (unheard !== 'failed') process.exitCode = unheard === 'closed' ? 0 : code
+if (!unheard) process.exitCode = code
 // Where nothing is left to do, Node.js forgets its signal handlers some milliseconds before its end: a stop that is told once
 // more would then kill it.
 process.once('beforeExit', () => process.exit())

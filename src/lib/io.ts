@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 
 /** The parts of its process that a run of the program does not share with other runs, except the arguments. */
-export interface Io extends Pick<NodeJS.Process, 'env' | 'exit' | 'off' | 'on' | 'once'> {
+export interface Io extends Pick<NodeJS.Process, 'env' | 'exit' | 'exitCode' | 'off' | 'on' | 'once'> {
   readonly stdin: Readable & { isTTY?: boolean }
   readonly stdout: Writable & { isTTY?: boolean; columns?: number }
   readonly stderr: Writable & { isTTY?: boolean }

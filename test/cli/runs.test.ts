@@ -1,9 +1,11 @@
+import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
-import { spawnDirsync } from '../helpers/process.ts'
+import { LAUNCHER, spawnDirsync } from '../helpers/process.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
 
 /** A company in sync, with a service that is running. */
@@ -435,6 +437,12 @@ describe('a dry run of another mapping', () => {
       stderr: expect.stringMatching(/--mapping goes with --json alone/),
     })
   })
+})
+
+test('a reader who has gone does not fail a command', async () => {
+  const script = '{ "$0" plan --full; echo "$?" >&2; } | true'
+  const env = { ...company.settings, PATH: process.env.PATH }
+  expect((await promisify(execFile)('sh', ['-c', script, LAUNCHER], { env })).stderr).toMatch(/(?:^|\n)0\n$/)
 })
 
 test('the stored plan is counted by the shell while no process does', async () => {
