@@ -28,6 +28,7 @@ import {
   printTable,
   printText,
   printTitle,
+  shellWord,
 } from './output.ts'
 import { createCounter } from './progress.ts'
 import { checkSettings, openSettings } from './settings.ts'
@@ -171,11 +172,6 @@ function printNext(
     .join('')
   if (isClean) print(say('hr_check.next', { command: `${program} plan${given}` }))
   else print(say('hr_check.again', { command: `${program} hr check${given}` }))
-}
-
-/** Quotes an argument for the shell. */
-function shellWord(text: string): string {
-  return /^[\w./:@%+=,\u0080-\uffff-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 function printColumns(columns: ColumnFigures[], rows: number): void {

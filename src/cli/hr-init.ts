@@ -32,7 +32,7 @@ import { printDelivery } from './hr-check.ts'
 import type { Subject } from './hr-init-questions.ts'
 import { askActive, askGender, askMeanings, isPlausible, meaningName } from './hr-init-questions.ts'
 import { say, speak } from './language.ts'
-import { colours, figure, plain, print, printTable, printText, printTitle } from './output.ts'
+import { colours, figure, plain, print, printTable, printText, printTitle, shellWord } from './output.ts'
 import { Questions } from './questions.ts'
 import { checkSettings, openSettings } from './settings.ts'
 import { oneSource } from './source.ts'
@@ -240,7 +240,7 @@ async function tellNext(
   printText(say('hr_init.unguessed', { page: 'docs/mapping.md' }), 0)
   const setting =
     source === ''
-      ? `${SETTINGS[subject]}=${resolve(file)}`
+      ? `${SETTINGS[subject]}=${shellWord(resolve(file))}`
       : `"${subject}_sql": "${resolve(file)}" (${source})`
   print('', say('hr_init.set', { setting }))
   const option = source === '' ? '' : ` --source ${source}`

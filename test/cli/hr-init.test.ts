@@ -82,6 +82,13 @@ from yuangong
     )
   })
 
+  test('is named as a shell takes it, in a folder with a blank too', async () => {
+    const file = join(folder, 'with blank', 'staff.sql')
+    await mkdir(join(folder, 'with blank'))
+    const begun = await hr(postgres.url, ['init', '--table', 'yuangong', '--yes', '--output', file])
+    expect(begun.stdout).toContain(`Set: HR_EMPLOYEES_SQL='${file}'\n`)
+  })
+
   test('is what was answered: other meanings, columns left out, the rest as guessed', async () => {
     const answers = ['yuangong', '2', '-', 'nonsense', 'remark', '.', 'ygbh', '2']
     const { code, stdout } = await hr(postgres.url, ['init'], answers.map(line => `${line}\n`).join(''))
