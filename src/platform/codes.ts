@@ -69,7 +69,7 @@ export interface CatalogueEntry {
   readonly operations?: Readonly<Record<string, Disposition>>
 }
 
-const FEATURE_REMEDY = 'or leave the column out of the mapping.'
+const FEATURE_REMEDY = 'correct the value in HR, or leave the column out of the mapping.'
 
 /** Every error code of section 7, by number. */
 export const PLATFORM_CODES = {

@@ -482,12 +482,14 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
   })
 
   once('a corrected grade is tried although the feature seemed to be off for everybody', async () => {
-    await faults({
+    const refused = ['WRONG', 'WORSE'].map(level => ({
       operation: 'employee/update',
-      match: { userid: 'e0014', level: 'WRONG' },
+      match: { level },
       code: 1000220030,
-    })
+    }))
+    await faults(...refused)
     await hr(`update person set level = 'WRONG' where userid = 'e0014'`)
+    await hr(`update person set level = 'WORSE' where userid = 'e0018'`)
     await company.run('changes')
     const open = async () => (await company.cases('(single enterprise)')).at(-1)
     expect(await open()).toMatchObject({ category: 'feature_disabled', state: 'open' })

@@ -60,7 +60,7 @@ function refused(field: keyof typeof FIELDS, differs: Partial<RefusedField> = {}
       refusal({ field, category: 'feature_disabled', platformCode, message: inWords('It is off.') }),
     ],
     employee: memory(),
-    blockFields: [{ field, ...FIELDS[field], valueHash: 'x', certain: field === 'level', ...differs }],
+    blockFields: [{ field, ...FIELDS[field], valueHash: 'x', isWhole: field === 'level', ...differs }],
   }
 }
 

@@ -146,6 +146,12 @@ describe('an attribute that the platform refuses', () => {
 
 describe('a grade that the platform refuses', () => {
   const blocked = async () => (await company.db.query('select field from dirsync.field_block')).rows
+  const refuse = (...grades: string[]) =>
+    company.control(
+      'POST',
+      'faults',
+      grades.map(level => ({ operation: 'employee/update', match: { level }, code: 1000220030 })),
+    )
 
   test('is off for the whole enterprise at the first refusal, which can mean nothing else', async () => {
     await switchOn({ level: false, employee_attribute: ['contract', 'taxpayer'] })
@@ -172,9 +178,7 @@ describe('a grade that the platform refuses', () => {
   })
 
   test('of an employee whose grade the platform shows is about this grade', async () => {
-    await company.control('POST', 'faults', [
-      { operation: 'employee/update', match: { userid: 'e0021', level: 'WRONG' }, code: 1000220030 },
-    ])
+    await refuse('WRONG')
     await company.hr.query(`update person set level = 'WRONG' where userid = 'e0021'`)
     await company.run('changes')
     expect(await blocked()).toEqual([])
@@ -184,12 +188,45 @@ describe('a grade that the platform refuses', () => {
     expect(await cases()).toEqual([])
   })
 
+  test('of an employee without one is about this grade too where others have theirs', async () => {
+    await refuse('P55')
+    await company.hr.query(`update person set level = 'P55' where userid = 'e0030'`)
+    await company.run('changes')
+    expect(await blocked()).toEqual([])
+    expect(await cases()).toMatchObject([
+      { entity: 'employee', entity_key: 'e0030', field: 'level', category: 'feature_disabled' },
+    ])
+  })
+
+  test('in two ways withholds it, but from no one whose grade is shown, and once', async () => {
+    await refuse('P55', 'P66')
+    await company.hr.query(
+      `update person set level = case userid when 'e0031' then 'P55' else 'P66' end
+       where userid in ('e0031', 'e0032')`,
+    )
+    await company.run('changes')
+    expect(await cases()).toMatchObject([{ entity: 'enterprise', field: 'level' }])
+
+    await company.hr.query(`update person set level = 'P8' where userid = 'e0022'`)
+    expect(await company.run('changes')).toMatchObject({ result: { outcomes: { updated: 1 } } })
+    expect(await blocked()).toEqual([])
+    await liftingRun()
+    expect(await blocked()).toEqual([])
+    const named = await cases()
+    expect(named.map(({ entity_key }) => entity_key).sort()).toEqual(['e0030', 'e0031', 'e0032'])
+    await company.hr.query(`update person set level = null where userid in ('e0030', 'e0031', 'e0032')`)
+    await company.run('changes')
+    expect(await cases()).toEqual([])
+  })
+
   test('ends without a probe once it is withheld from no one', async () => {
     await switchOn({ level: false, employee_attribute: ['contract', 'taxpayer'] })
-    await company.hr.query(`update person set level = 'P7' where userid = 'e0050'`)
+    await company.hr.query(
+      `update person set level = 'P' || right(userid, 1) where userid in ('e0050', 'e0051')`,
+    )
     await company.run('changes')
     const [{ id }] = await cases()
-    await company.hr.query(`update person set level = null where userid = 'e0050'`)
+    await company.hr.query(`update person set level = null where userid in ('e0050', 'e0051')`)
     await company.run('changes')
     expect(await updates(() => company.retry(id))).toBe(0)
     expect(await blocked()).toEqual([])

@@ -86,7 +86,7 @@ describe('an outcome', () => {
         employee: memory({ acknowledgedHash: hash() }),
         failures: [refusal({ field: 'email' })],
         resolve: 'all',
-        blockFields: [{ field: 'level', platformCode: null, valueHash: 'h', codes: null, certain: true }],
+        blockFields: [{ field: 'level', platformCode: null, valueHash: 'h', codes: null, isWhole: true }],
       }),
     ])
     const { attempt, ...rest } = await store.contents()

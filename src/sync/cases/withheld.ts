@@ -142,7 +142,7 @@ export async function beginProbes(client: ClientBase, ids: number[], runId: numb
     [ids],
   )
   for (const { enterpriseCode, field, userid } of probes) {
-    if (userid === null) await unblock(client, enterpriseCode, [field])
+    if (userid === null) await unblock(client, enterpriseCode, [field], { isOn: false })
     else
       await client.query(
         `update dirsync.field_block
@@ -163,18 +163,27 @@ export async function beginProbes(client: ClientBase, ids: number[], runId: numb
   return [...employees].map(updateOf)
 }
 
-/** Removes blocks of fields, with their refusals. Returns those that existed. */
+/**
+ * Removes blocks of fields, with their refusals. Returns those that existed.
+ * @param isOn an employee got the fields through. What was refused of a field that is on or off as a whole is about its value
+ *   then, and is kept, of no run; of attributes, what is still off is found out again.
+ */
 export async function unblock(
   client: ClientBase,
   enterpriseCode: string,
   fields: string[],
+  { isOn }: { isOn: boolean },
 ): Promise<string[]> {
   const { rows } = await client.query<{ field: string }>(
     `with forgotten as (
-       delete from dirsync.field_refusal where enterprise_code = $1 and field = any ($2)
+       delete from dirsync.field_refusal
+       where enterprise_code = $1 and field = any ($2) and (codes is not null or not $3)
+     ), kept as (
+       update dirsync.field_refusal set run_id = null
+       where enterprise_code = $1 and field = any ($2) and codes is null and $3
      )
      delete from dirsync.field_block where enterprise_code = $1 and field = any ($2) returning field`,
-    [enterpriseCode, fields],
+    [enterpriseCode, fields, isOn],
   )
   return rows.map(({ field }) => field)
 }

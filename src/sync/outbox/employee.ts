@@ -90,6 +90,9 @@ export interface Sending {
   movingTo: string | null
 }
 
+/** In place of a hash: what the platform holds is not known. */
+export const UNKNOWN_VALUE = '?'
+
 /**
  * Notes what is about to be sent, in case its outcome stays unknown. No value has the hash of `untold` fields, so they differ from
  * anything in HR. Where the row is another than the one that a plan has passed, the employee is not in sync until it is known to be.
@@ -102,7 +105,7 @@ export async function noteSending(
   claimed: Pick<Claim, 'version' | 'execution'>,
   { hash, untold, movingTo }: Sending,
 ): Promise<boolean> {
-  const doubted = JSON.stringify(Object.fromEntries(untold.map(field => [field, '?'])))
+  const doubted = JSON.stringify(Object.fromEntries(untold.map(field => [field, UNKNOWN_VALUE])))
   const statement = {
     text: `with present as materialized (${PRESENT_REQUEST}
            ), noted as (

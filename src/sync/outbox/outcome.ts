@@ -71,7 +71,7 @@ export interface StoredEmployee {
   fields: EmployeeField[]
   /** What others can have now, whose cases name no holder. */
   available: AvailableValue[]
-  /** Refusals that may mean that a field is switched off for the enterprise. */
+  /** Refusals that may mean that a field is switched off for the enterprise: the platform shows no value of it. */
   blockFields: RefusedField[]
   /** Blocked fields that succeeded. */
   unblockFields: string[]
@@ -128,8 +128,8 @@ interface Execution {
 export interface RefusedField extends Omit<FieldRefusal, 'userid'> {
   field: string
   platformCode: number | null
-  /** It can mean nothing else. */
-  certain: boolean
+  /** The field is on or off as a whole: the first refusal tells, unless the platform ever accepted one of the enterprise. */
+  isWhole: boolean
 }
 
 /** A failure that becomes a case for review. */

@@ -1,9 +1,12 @@
 import { covers, type FieldRefusal, toBlock } from '../../directory/difference.ts'
-import type { ClientBase } from '../../lib/database.ts'
+import type { EmployeeField } from '../../directory/employee.ts'
+import { fieldHash } from '../../directory/hash.ts'
+import { type ClientBase, MOST_COUNTED } from '../../lib/database.ts'
 import { message, toStore } from '../../texts/message.ts'
 import { endCases, endCasesWhere, recordCase, reopenIgnored } from '../cases/cases.ts'
 import { IS_CASE_OF_BLOCK, isWithheldFrom, tellWithheld, unblock } from '../cases/withheld.ts'
 import { healingDelay } from '../outbox/backoff.ts'
+import { UNKNOWN_VALUE } from '../outbox/employee.ts'
 import type { FinishedSettlement, RefusedField } from '../outbox/outcome.ts'
 
 /**
@@ -45,7 +48,7 @@ async function recordRefusal(
 ): Promise<boolean> {
   const { key, runId } = settlement
   const { field, codes } = refused
-  await noteRefusal(client, settlement, refused)
+  const isAboutValue = await noteRefusal(client, settlement, refused)
   const { rows } = await client.query<BlockRow>(
     'select * from dirsync.field_block where enterprise_code = $1 and field = $2 for update',
     [key.enterpriseCode, field],
@@ -65,31 +68,51 @@ async function recordRefusal(
     }
     return true
   }
-  const found = refused.certain
-    ? { codes: null }
-    : toBlock(
-        { userid: key.entityKey, ...refused },
-        await refusalsOf(client, key.enterpriseCode, field, runId),
-      )
+  if (isAboutValue) return false
+  const found =
+    refused.isWhole && !(await wasAccepted(client, key.enterpriseCode, field))
+      ? { codes: null }
+      : toBlock(
+          { userid: key.entityKey, ...refused },
+          await refusalsOf(client, key.enterpriseCode, field, runId),
+        )
   if (!found) return false
   if (!block) await forgetSettled(client, settlement, field)
   await openBlock(client, settlement, refused, found.codes)
   return true
 }
 
+/** Returns whether this very value was refused before others got the field through: then it says nothing of the field. */
 async function noteRefusal(
   client: ClientBase,
   { key, runId }: FinishedSettlement,
   refused: RefusedField,
-): Promise<void> {
-  await client.query(
-    `insert into dirsync.field_refusal (enterprise_code, field, userid, value_hash, codes, run_id)
+): Promise<boolean> {
+  const { rows } = await client.query<{ isAboutValue: boolean }>(
+    `with before as (
+       select run_id is null and value_hash = $4 as is_about_value from dirsync.field_refusal
+       where enterprise_code = $1 and field = $2 and userid = $3
+     )
+     insert into dirsync.field_refusal (enterprise_code, field, userid, value_hash, codes, run_id)
      values ($1, $2, $3, $4, $5, $6)
      on conflict (enterprise_code, field, userid) do update
-     set value_hash = excluded.value_hash, codes = excluded.codes, run_id = excluded.run_id,
-         refused_at = now()`,
+     set value_hash = excluded.value_hash, codes = excluded.codes, refused_at = now(),
+         run_id = case when (select is_about_value from before) then null else excluded.run_id end
+     returning coalesce((select is_about_value from before), false) as "isAboutValue"`,
     [key.enterpriseCode, refused.field, key.entityKey, refused.valueHash, refused.codes, runId],
   )
+  return rows[0]?.isAboutValue ?? false
+}
+
+/** Whether the platform ever accepted or showed a value of the field in the enterprise, as far as many employees tell. */
+async function wasAccepted(client: ClientBase, enterpriseCode: string, field: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `select from (select acknowledged ->> $2 as accepted from dirsync.employee
+                  where enterprise_code = $1 limit ${MOST_COUNTED}) e
+     where accepted not in ($3, '${UNKNOWN_VALUE}') limit 1`,
+    [enterpriseCode, field, fieldHash(field as EmployeeField, null)],
+  )
+  return rowCount !== 0
 }
 
 /** Of the same run: last month's refusals say nothing about today. */
@@ -228,7 +251,7 @@ export async function liftBlocks(
 ): Promise<void> {
   if (stored?.of !== 'employee' || stored.unblockFields.length === 0) return
   const { unblockFields } = stored
-  const lifted = await unblock(client, key.enterpriseCode, unblockFields)
+  const lifted = await unblock(client, key.enterpriseCode, unblockFields, { isOn: true })
   const ended = await endCasesWhere(
     client,
     `d.enterprise_code = $1 and d.entity = 'enterprise' and d.operation = 'update-employee' and d.field = any ($2)`,

@@ -235,6 +235,8 @@ export function holdBack(
     else if (unkept.includes(unit)) (open?.category === 'not_applied' ? parked : givenUp).push(unit)
     // HR changed a failed value: it is tried, even where the feature seemed to be off for all.
     else if (open) send.push(unit)
+    // Where the platform shows a value, the field is on, whatever others were refused.
+    else if (isTold(unit.unit, actual)) send.push(unit)
     else if (isWithheld(unit.unit, desired.fields[unit.unit] ?? null, claim.blocks)) blocked.push(unit)
     else send.push(unit)
   }

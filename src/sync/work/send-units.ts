@@ -119,15 +119,15 @@ function park(
       cases: claim.cases,
     }),
   )
-  if (verdict.category !== 'feature_disabled') return
+  // Where the platform shows a value, the field is switched on: it refuses this value.
+  if (verdict.category !== 'feature_disabled' || isTold(unit, actual)) return
   const value = desired.fields[unit] ?? null
   sent.blockFields.push({
     field: unit,
     platformCode: error.platformCode ?? null,
     valueHash: fieldHash(unit, value),
     codes: codesOf(unit, value),
-    // Where the platform shows a value, the field is switched on: it refuses this value.
-    certain: verdict.scope === 'enterprise' && !isTold(unit, actual),
+    isWhole: verdict.scope === 'enterprise',
   })
 }
 

@@ -294,7 +294,7 @@ export const cases = {
   'cases.about.enterprise_code':
     'The platform does not know the enterprise code that HR gives. Compare it with the codes in the platform’s back office.',
   'cases.about.feature_disabled':
-    'The enterprise has switched this field off on the platform. dirsync does not send it for any employee there. Have it switched on and retry, or leave the column out of the mapping.',
+    'The enterprise has switched this field off on the platform, or lacks this value. A case of the enterprise means that dirsync sends the field for no employee of whom the platform shows none. Have it switched on and retry, correct the value in HR, or leave the column out of the mapping.',
   'cases.about.hr_unavailable': 'The HR database does not answer. Work continues by itself once it does.',
   'cases.about.internal_error':
     'dirsync failed on this one. Look into the log around the last attempt, then retry; report it if it happens again.',

@@ -270,7 +270,7 @@ export const cases = {
   'cases.about.duplicate_work_number': '平台上已有其他员工使用该工号。请在人事系统中更正有误的一方。',
   'cases.about.enterprise_code': '平台无法识别人事系统给出的企业编码。请与平台后台的编码核对。',
   'cases.about.feature_disabled':
-    '该企业在平台上未开通此字段，dirsync 对该企业的所有员工都不再发送。请开通后重试，或在字段映射中去掉该列。',
+    '该企业在平台上未开通此字段，或没有该值。若为企业的异常项，对平台未显示此字段的员工，dirsync 都不再发送。请开通后重试，在人事系统中更正该值，或在字段映射中去掉该列。',
   'cases.about.hr_unavailable': '人事数据库没有响应，恢复后会自动继续。',
   'cases.about.internal_error':
     'dirsync 处理该项时出错。请查看最近一次处理前后的日志，然后重试；如再次出现请反馈。',
