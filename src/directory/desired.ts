@@ -27,7 +27,10 @@ export interface RowProblem {
   message: Message
 }
 
-type DesiredResult = { ok: true; desired: DesiredEmployee } | { ok: false; problems: RowProblem[] }
+type DesiredResult =
+  | { ok: true; desired: DesiredEmployee }
+  /** `sound`: the fields that break no rule. */
+  | { ok: false; problems: RowProblem[]; sound: EmployeeFields }
 
 /** Text of one column as the HR mapping returns it. */
 type Row = Readonly<Record<string, string | null>>
@@ -61,9 +64,15 @@ export function toDesired(row: Row, columns: readonly string[]): DesiredResult {
     }
   }
   if (active !== false) problems.push(...broken)
-  if (problems.length > 0 || active === undefined) return { ok: false, problems }
+  if (problems.length > 0 || active === undefined) return { ok: false, problems, sound: fields }
   const assumesPassport = fields.card_type === '2' && !trimText(row.card_type ?? '')
   return { ok: true, desired: { key, active, fields, ...(assumesPassport && { assumesPassport }) } }
+}
+
+/** The fields of a row that break no rule, as {@link toDesired} normalises them. */
+export function soundFields(row: Row, columns: readonly string[]): EmployeeFields {
+  const validated = toDesired(row, columns)
+  return validated.ok ? validated.desired.fields : validated.sound
 }
 
 function checkKey(key: EmployeeKey, problems: RowProblem[]): void {

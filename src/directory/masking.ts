@@ -1,5 +1,5 @@
 import { beginning } from '../lib/text.ts'
-import type { EmployeeField, FieldValue } from './employee.ts'
+import type { EmployeeField, EmployeeFields, FieldValue } from './employee.ts'
 import { personalKind } from './field-rules.ts'
 
 /** Fields that do not identify a person; attempts and dead letters show them unmasked. */
@@ -60,6 +60,19 @@ export function hideValue(value: FieldValue): FieldValue {
   return value === null || value === '' ? value : `**** (${[...value].length})`
 }
 
+/**
+ * A value of an HR row as it is shown: masked as it would be sent, whatever form HR has it in, or hidden.
+ * @param sound those fields of the row that break no rule
+ */
+export function maskOfRow(
+  field: EmployeeField,
+  row: Readonly<Record<string, string | null>>,
+  sound: EmployeeFields,
+): FieldValue {
+  const value = sound[field]
+  return value === undefined ? hideValue(row[field] ?? null) : maskValue(field, value)
+}
+
 function firstCharacter(text: string): string {
   return String.fromCodePoint(text.codePointAt(0) ?? 0x2a)
 }
@@ -75,10 +88,9 @@ function middleMasked(text: string, long: number, ends: [head: number, tail: num
   return `${characters.slice(0, head).join('')}****${characters.slice(-tail).join('')}`
 }
 
-/** For `yyyy-MM-dd`, or another text of the same length. */
-function yearMasked(text: string): string {
-  const characters = [...text]
-  return characters.length === 10 ? `****${characters.slice(4).join('')}` : text
+/** For `yyyy-MM-dd` and `MM-dd`. Any other text may show the year. */
+function yearMasked(text: string): FieldValue {
+  return /^(?:\d{4}-)?\d\d-\d\d$/.test(text) ? text.replace(/^\d{4}(?=-)/, '****') : hideValue(text)
 }
 
 function maskEmail(email: string): string {
@@ -86,12 +98,12 @@ function maskEmail(email: string): string {
   return at < 1 ? '***' : `${firstCharacter(email)}***${email.slice(at)}`
 }
 
-/** `code=***` per extended field, from the canonical JSON text or HR's raw value. */
-function maskAttributes(json: string): string {
+/** `code=***` per extended field of the canonical JSON text. */
+function maskAttributes(json: string): FieldValue {
   const codes = [...json.matchAll(/"attributeCode":"((?:[^"\\]|\\.)*)"/g)].map(match =>
     unescaped(match[1] ?? ''),
   )
-  return codes.map(code => `${code}=***`).join(', ')
+  return codes.length > 0 ? codes.map(code => `${code}=***`).join(', ') : hideValue(json)
 }
 
 /** Parameters in which calls tell of people in free text: of an employee, a top-up, a refund. */

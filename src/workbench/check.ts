@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { addAbortListener } from 'node:events'
 import { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { toDesired, WRITE_ONLY_FIELDS } from '../directory/desired.ts'
+import { soundFields, WRITE_ONLY_FIELDS } from '../directory/desired.ts'
 import {
   EMPLOYEE_FIELDS,
   type EmployeeField,
@@ -11,7 +11,7 @@ import {
   qualified,
 } from '../directory/employee.ts'
 import { parseActive } from '../directory/field-rules.ts'
-import { hideValue, maskKey, maskValue } from '../directory/masking.ts'
+import { maskKey, maskOfRow } from '../directory/masking.ts'
 import { HrDataError } from '../hr/errors.ts'
 import { ScanRows } from '../hr/scan.ts'
 import type { HrDelivery, HrKind, TableReadWhole } from '../hr/server.ts'
@@ -296,7 +296,5 @@ async function withValues(
 
 function maskedValue(column: UniqueColumn, row: HrEmployeeRow | 'duplicate' | undefined): string | null {
   if (column === 'userid' || row === undefined || row === 'duplicate') return null
-  // A value that breaks a rule may be anything.
-  const isSound = toDesired(row, [column]).ok
-  return isSound ? maskValue(column, row[column] ?? null) : hideValue(row[column] ?? null)
+  return maskOfRow(column, row, soundFields(row, [column]))
 }

@@ -1,4 +1,4 @@
-import { isSingle, type RowProblem, toDesired } from '../directory/desired.ts'
+import { isSingle, type RowProblem, soundFields, toDesired } from '../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../directory/employee.ts'
 import {
   FIELD_RULES,
@@ -8,7 +8,7 @@ import {
   RuleBreak,
 } from '../directory/field-rules.ts'
 import { smallHash } from '../directory/hash.ts'
-import { hideValue, maskValue } from '../directory/masking.ts'
+import { hideValue, maskOfRow } from '../directory/masking.ts'
 import type { HrKind } from '../hr/server.ts'
 import type { EmployeeMapping, HrEmployeeRow } from '../hr/source.ts'
 import { trimText } from '../lib/text.ts'
@@ -381,8 +381,7 @@ function count<Key>(counts: Map<Key, number>, key: Key): void {
   counts.set(key, (counts.get(key) ?? 0) + 1)
 }
 
-/** A value that breaks a rule may be anything. */
 function masked(field: EmployeeField, value: string): string | null {
-  const isSound = toDesired({ userid: 'any', [field]: value }, [field]).ok
-  return isSound ? maskValue(field, value) : hideValue(value)
+  const row = { userid: 'any', [field]: value }
+  return maskOfRow(field, row, soundFields(row, [field]))
 }

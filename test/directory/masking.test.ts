@@ -65,6 +65,9 @@ describe('maskValue', () => {
     ['card_no', '𝟙𝟙𝟙𝟙𝟙𝟙𝟙𝟙', '𝟙****𝟙𝟙'],
     ['birth_day', '1990-05-17', '****-05-17'],
     ['birth_day', '05-17', '05-17'],
+    ['birth_day', '19900517', '**** (8)'],
+    ['birth_day', '1990/05/17', '**** (10)'],
+    ['birth_day', '1990-05-17 00:00:00', '**** (19)'],
     ['remark', '甲乙 note', '**** (7)'],
     [
       'employee_attribute',
@@ -72,6 +75,7 @@ describe('maskValue', () => {
       'a"b=***, c=***',
     ],
     ['employee_attribute', '[{"attributeCode":"a\\x","attributeValue":"v"}]', 'a\\x=***'],
+    ['employee_attribute', '{"nature":"formal"}', '**** (19)'],
     ['employee_attribute', '[{"attributeCode":"a\nb"},{"attributeCode":"c\\n"}]', 'a\nb=***, c\n=***'],
   ])('%s %j is shown as %j', (field, value, shown) => {
     expect(maskValue(field, value)).toBe(shown)

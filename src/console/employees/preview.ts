@@ -9,7 +9,7 @@ import {
   type FieldValue,
 } from '../../directory/employee.ts'
 import { isKeyless, rowHash, rowIsActive } from '../../directory/hash.ts'
-import { hideValue, maskValue } from '../../directory/masking.ts'
+import { hideValue, maskOfRow, maskValue } from '../../directory/masking.ts'
 import { type HrEmployeeRow, keyOfRow } from '../../hr/scan.ts'
 import { isOfHr } from '../../hr/source.ts'
 import type { NamedSource } from '../../hr/sources.ts'
@@ -154,8 +154,8 @@ export function previewEmployee(input: {
     return { hr: row === null ? 'absent' : 'duplicate', problems: [], fields: [] }
   const validated = toDesired(row, columns)
   if (!validated.ok) {
-    const { problems } = validated
-    return { hr: 'invalid', problems, fields: rawFields(row, columns, actual, problems) }
+    const { problems, sound } = validated
+    return { hr: 'invalid', problems, fields: rawFields({ row, sound, problems }, columns, actual) }
   }
   const { desired } = validated
   const differing = actual ? diffEmployee({ desired, actual, acknowledged: memory.acknowledged }) : []
@@ -220,16 +220,15 @@ export function shownOfPlatform(
 
 /** The fields of an invalid row: an invalid value may be anything, so it is hidden. */
 function rawFields(
-  row: HrEmployeeRow,
+  { row, sound, problems }: { row: HrEmployeeRow; sound: EmployeeFields; problems: RowProblem[] },
   columns: readonly string[],
   actual: EmployeeFields | null,
-  problems: RowProblem[],
 ): FieldPreview[] {
   return EMPLOYEE_FIELDS.filter(field => columns.includes(field)).map(field => {
     const problem = problems.find(found => found.field === field)
     return {
       field,
-      hr: problem ? hideValue(row[field] ?? null) : maskValue(field, row[field] ?? null),
+      hr: problem ? hideValue(row[field] ?? null) : maskOfRow(field, row, sound),
       ...shownOfPlatform(field, actual),
       status: problem ? 'invalid' : 'unknown',
       note: problem?.message ?? null,

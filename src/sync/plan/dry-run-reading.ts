@@ -1,7 +1,7 @@
 import { addAbortListener } from 'node:events'
 import { toDesired } from '../../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, keyText } from '../../directory/employee.ts'
-import { hideValue, maskValue } from '../../directory/masking.ts'
+import { hideValue, maskOfRow } from '../../directory/masking.ts'
 import type { Place } from '../../hr/errors.ts'
 import { type EmployeeMapping, scanColumns } from '../../hr/mapping.ts'
 import type { HrSnapshot } from '../../hr/snapshot.ts'
@@ -230,7 +230,7 @@ function maskedValues(row: HrEmployeeRow | 'duplicate' | undefined): (field: str
   const validated = toDesired(row, Object.keys(row))
   if (!validated.ok) return field => hideValue(row[field] ?? null)
   const { fields } = validated.desired
-  return field => (isField(field) ? maskValue(field, fields[field] ?? null) : hideValue(row[field] ?? null))
+  return field => (isField(field) ? maskOfRow(field, row, fields) : hideValue(row[field] ?? null))
 }
 
 function isField(name: string): name is EmployeeField {

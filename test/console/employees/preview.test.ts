@@ -20,3 +20,21 @@ test('nothing would be sent where the platform has another person', () => {
   ])
   expect(preview({ ...former, name: 'Li Si' })).toContainEqual(['card_no', 'to_send', undefined])
 })
+
+test('of an invalid row each other value is shown masked as it would be sent, in whatever form HR has it', () => {
+  const row = {
+    ...{ enterprise_code: '', userid: 'e1', active: 'true', gender: '9', birth_day: '1990-05-17 00:00:00' },
+    ...{
+      mobile: '+86 138 1234 5678',
+      employee_attribute: '[{"attributeCode": "nature", "attributeValue": "x"}]',
+    },
+  }
+  const preview = previewOf(row, null)
+  expect(preview.hr).toBe('invalid')
+  expect(preview.fields.map(({ field, hr, status }) => [field, hr, status])).toEqual([
+    ['gender', '**** (1)', 'invalid'],
+    ['mobile', '138****5678', 'unknown'],
+    ['birth_day', '****-05-17', 'unknown'],
+    ['employee_attribute', 'nature=***', 'unknown'],
+  ])
+})
