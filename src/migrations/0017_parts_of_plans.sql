@@ -188,7 +188,35 @@ comment on function dirsync.expect_held is
   'Locks a held run, so that no one else and no plan decides about it meanwhile. Fails if it is not held.';
 
 create function dirsync.reject_planned(run bigint, decision bigint) returns void
-language sql set search_path = pg_catalog, pg_temp as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  -- Deletions that an earlier plan let pass, or a person named, and that were not made yet: the later word counts. What
+  -- is in hand is looked at anew.
+  with waiting as materialized (
+    select p.operation, p.enterprise_code, p.entity_key, p.detail from dirsync.pending p
+    join dirsync.planned_work w
+      on w.run_id = run and w.operation = p.operation and w.enterprise_code = p.enterprise_code
+     and w.entity_key = p.entity_key and (decision is null or w.decision_id = decision)
+    where p.operation = 'delete-department'
+    order by p.operation, p.enterprise_code, p.entity_key, p.detail for update of p
+  )
+  update dirsync.pending p set named = false, version = p.version + 1 from waiting w
+  where p.operation = w.operation and p.enterprise_code = w.enterprise_code and p.entity_key = w.entity_key
+    and p.detail = w.detail;
+  -- An outcome tells what became of the others.
+  with withdrawn as (
+    delete from dirsync.pending p using dirsync.planned_work w
+    where p.operation = 'delete-department' and not p.in_hand
+      and w.run_id = run and w.operation = p.operation and w.enterprise_code = p.enterprise_code
+      and w.entity_key = p.entity_key and (decision is null or w.decision_id = decision)
+    returning p.run_id, p.operation, p.enterprise_code, p.entity_key, p.detail
+  )
+  insert into dirsync.attempt
+    (run_id, operation, enterprise_code, entity_key, detail, started_at, duration_ms, outcome, error)
+  select d.run_id, d.operation, d.enterprise_code, d.entity_key, d.detail, now(), 0, 'obsolete',
+         jsonb_build_object('key', 'said.deletion_rejected', 'values', jsonb_build_object('run', run))
+  from withdrawn d;
+
   -- No one has seen what HR has changed since the plan was stored: the next plan checks it.
   with planned as materialized (
     select e.enterprise_code, e.userid from dirsync.employee e
@@ -200,14 +228,15 @@ language sql set search_path = pg_catalog, pg_temp as $$
   )
   update dirsync.employee e set rejected = true
   from planned p where p.enterprise_code = e.enterprise_code and p.userid = e.userid;
+  perform dirsync.end_lost_retries();
   update dirsync.department d set rejected_run = run
   from dirsync.planned_work w
   where w.run_id = run and w.operation = 'delete-department' and (decision is null or w.decision_id = decision)
-    and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code
-$$;
+    and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code;
+end $$;
 comment on function dirsync.reject_planned is
   'Marks the employees and departments of a rejected plan, or of a rejected part of it: they rest until HR '
-  'changes them.';
+  'changes them. Deletions of these departments that wait already are withdrawn.';
 
 create function dirsync.count_decision(decision bigint) returns void
 language sql set search_path = pg_catalog, pg_temp as $$

@@ -282,6 +282,23 @@ export async function decide(
     key === null ? [run] : [run, { keys: [key] }],
   )
   if (!isDecided) known.rejected = were
+  else if (decision.startsWith('reject'))
+    // What is in hand by then is finished.
+    for (const name of await waitingDeletions(world, run))
+      if (key === null || keyOf(name) === key) known.rejected.set(name, '')
+}
+
+/** Departments of a run's plan whose deletion is not in hand. */
+async function waitingDeletions(world: World, run: number): Promise<string[]> {
+  const { rows } = await world.observer.query<{ name: string }>(
+    `select ${nameIn('d', 'dept_code')} as name from dirsync.department d
+     where rejected_run = $1
+       and not exists (select from dirsync.pending p
+                       where p.operation = 'delete-department' and p.enterprise_code = d.enterprise_code
+                         and p.entity_key = d.dept_code and p.in_hand)`,
+    [run],
+  )
+  return rows.map(({ name }) => name)
 }
 
 /** The rows that wait for a decision about a held run, and have not passed before. */

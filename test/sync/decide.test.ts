@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { plantRun } from './planted.ts'
+import { caseOf, fail, plant, plantRun } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -63,6 +63,56 @@ describe('approve and reject', () => {
     const decisions = await Promise.allSettled([call('approve($1)', run), call('reject($1)', run)])
     expect(decisions.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
     expect(await commands()).toHaveLength(1)
+  })
+})
+
+describe('a rejected deletion of a department', () => {
+  const DELETION = { operation: 'delete-department', enterprise_code: '' }
+  /** Of departments A, which waits in the outbox as it is, and B. Returns the runs. */
+  async function plantDeletions(row: object): Promise<{ earlier: number; held: number; open: number }> {
+    const kind = 'departments'
+    const [earlier, held] = [await plantRun(store, { kind }), await plantRun(store, { kind, state: 'held' })]
+    for (const dept_code of ['A', 'B']) {
+      await plant(store, 'department', { dept_code, active: false })
+      await plant(store, 'planned_work', {
+        ...DELETION,
+        ...{ run_id: held, entity_key: dept_code, reason: 'delete' },
+      })
+    }
+    await plant(store, 'pending', { ...DELETION, entity_key: 'A', run_id: earlier, priority: 5, ...row })
+    await plant(store, 'pending', { ...DELETION, entity_key: 'C', run_id: earlier, priority: 5 })
+    const open = await fail(store, { ...DELETION, entity: 'department', entity_key: 'A', field: '' })
+    await store.pool.query(`update dirsync.dead_letter set state = 'retrying'`)
+    return { earlier, held, open }
+  }
+  const waiting = () => store.rows('select entity_key, named, version from dirsync.pending order by 1')
+  const OTHER = { entity_key: 'C', named: false, version: 1 }
+
+  test('leaves the outbox, where an earlier run had put it, as one that is not needed', async () => {
+    const { earlier, held, open } = await plantDeletions({})
+    await call('reject($1)', held)
+    expect(await waiting()).toEqual([OTHER])
+    expect(await store.rows('select run_id, entity_key, outcome, error from dirsync.attempt')).toEqual([
+      {
+        ...{ run_id: earlier, entity_key: 'A', outcome: 'obsolete' },
+        error: `its deletion was rejected with run ${held}`,
+      },
+    ])
+    expect(await caseOf(store, open)).toMatchObject({ state: 'open' })
+  })
+
+  test('leaves it where only a part of the plan is rejected', async () => {
+    const { held } = await plantDeletions({})
+    await call('reject_part($1, $2)', held, { keys: ['B'] })
+    expect(await waiting()).toMatchObject([{ entity_key: 'A' }, OTHER])
+    await call('reject_part($1, $2)', held, { keys: ['A'] })
+    expect(await waiting()).toEqual([OTHER])
+  })
+
+  test('that is in hand is looked at anew, even if a person had named it before', async () => {
+    const { held } = await plantDeletions({ named: true, in_hand: true, starts: 1 })
+    await call('reject($1)', held)
+    expect(await waiting()).toEqual([{ entity_key: 'A', named: false, version: 2 }, OTHER])
   })
 })
 

@@ -37,6 +37,7 @@ describe('HR’s departments are remembered', () => {
         missingSince: null,
         deleted: false,
         setAside: false,
+        rejectedRun: null,
         employees: 0,
       },
       expect.objectContaining({

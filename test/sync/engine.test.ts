@@ -733,6 +733,44 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     expect((await endOf(company.db, id)).result?.outcomes).toEqual({ deleted: 6 })
   })
 
+  once(
+    'deletions that a person has rejected are not made, although an earlier run let them pass',
+    async () => {
+      await faults({ operation: 'department/delete', match: { dept_code: 'Y1' }, httpStatus: 503 })
+      const close = async (code: string) => {
+        await company.control('POST', 'departments', [{ dept_code: code, dept_name: 'to be closed' }])
+        await closed(code)
+      }
+      await close('Y1')
+      const { rows } = await company.db.query(`select dirsync.resync('departments') as id`)
+      await until(async () => (await attempts('Y1')).length > 0)
+      for (const code of ['Y2', 'Y3', 'Y4', 'Y5', 'Y6']) await close(code)
+      const held = await company.run('departments')
+      expect(held).toMatchObject({ state: 'held' })
+      await company.db.query(`select dirsync.reject($1, 'the reorganisation is off')`, [held.id])
+      expect((await endOf(company.db, Number(rows[0].id))).result?.outcomes).toEqual({ obsolete: 1 })
+      await company.control('DELETE', 'faults')
+
+      // As one comes back that was in hand when it was rejected.
+      const again = async (named: boolean) => {
+        await company.db.query(
+          `insert into dirsync.pending (operation, entity_key, named, priority)
+         values ('delete-department', 'Y1', ${named}, 5);
+         select pg_notify('dirsync', 'feed')`,
+        )
+        await until(async () => (await company.db.query('select from dirsync.pending')).rowCount === 0)
+        const { outcome, calls, error } = (await attempts('Y1')).at(-1)
+        return worded({ outcome, calls, error })
+      }
+      expect(await again(false)).toEqual({
+        ...{ outcome: 'obsolete', calls: {} },
+        error: `its deletion was rejected with run ${held.id}`,
+      })
+      // Whoever retries a case of it since has the last word.
+      expect(await again(true)).toMatchObject({ outcome: 'deleted' })
+    },
+  )
+
   once('a broken user id is told, and is no reason to keep departments', async () => {
     const userid = 'e'.repeat(101)
     await hr(

@@ -93,6 +93,15 @@ async function claimIf(inHand: boolean): Promise<unknown> {
   return found[0]?.in_hand === inHand && claim(store.pool, [E1], {})
 }
 
+/** Of a department no row awaits a plan. */
+async function rejectDeletion(): Promise<void> {
+  const operation = 'delete-department'
+  await store.pool.query(`update dirsync.pending set operation = $1 where replan_at is null`, [operation])
+  const run_id = await plantRun(store, { kind: 'departments', state: 'held' })
+  await plant(store, 'planned_work', { run_id, operation, entity_key: 'e1', reason: 'delete' })
+  await store.pool.query('select dirsync.reject($1)', [run_id])
+}
+
 type Way = (run: number) => Promise<unknown>
 
 /** How each event comes about. */
@@ -131,6 +140,7 @@ const WAYS: Record<string, Way[]> = {
   ],
   'no plan has passed its HR row': [settled(unfinished('replan', again(0)))],
   'its run is cancelled': [run => store.pool.query('select dirsync.cancel($1)', [run])],
+  'its deletion is rejected': [rejectDeletion],
 }
 
 describe('the states of an outbox row', () => {

@@ -40,6 +40,8 @@ export interface DepartmentFacts {
   deletions: DueDeletion[]
   /** Everything that HR wants deleted, whatever its state so far. */
   wanted: DueDeletion[]
+  /** Departments whose deletion a person has rejected, by `qualified`, and the run with which that was. */
+  rejected: ReadonlyMap<string, number>
 }
 
 export type DepartmentLimits = Pick<RunLimits, 'gate' | 'departmentGraceMs'>
@@ -195,7 +197,12 @@ export async function checked(
   const total = known.filter(department => !department.deleted).length
   const doubt = await doubtOf(db, source, counts, gate)
   const unlocated = await unlocatedIn(db, source.codes)
-  if (inHr === 0 || doubt) return { inHr, total, doubt, unlocated, deletions: [], wanted: [] }
+  const rejected = new Map(
+    known.flatMap(({ enterpriseCode, deptCode, rejectedRun }) =>
+      rejectedRun === null ? [] : [[qualified(enterpriseCode, deptCode), rejectedRun] as const],
+    ),
+  )
+  if (inHr === 0 || doubt) return { inHr, total, doubt, unlocated, rejected, deletions: [], wanted: [] }
   const all = known.map(department => ({ ...department, setAside: false }))
   const now = await databaseTime(db)
   return {
@@ -203,6 +210,7 @@ export async function checked(
     total,
     doubt,
     unlocated,
+    rejected,
     deletions: planDeletions(known, now, departmentGraceMs).filter(
       ({ enterpriseCode }) => !unlocated.has(enterpriseCode),
     ),
@@ -326,6 +334,11 @@ export function closedSince(d: string): string {
 export const IS_MOVING = `e.enterprise_code = d.enterprise_code and e.moving_to = d.dept_code
   and e.dept_code is distinct from d.dept_code`
 
+interface StoredDepartment extends KnownDepartment {
+  /** The run with which a person rejected its deletion; null: none, or HR has changed it since. */
+  rejectedRun: number | null
+}
+
 /**
  * Every department of some enterprises with its employees: in HR (counted by the caller), as known of the platform, and those whom
  * an update whose outcome is not known may have moved to it.
@@ -334,12 +347,12 @@ export async function knownDepartments(
   db: ClientBase | Pool,
   employeesInHr: DepartmentCount[],
   codes: SourceScope['codes'],
-): Promise<KnownDepartment[]> {
-  const { rows } = await db.query<KnownDepartment>(
+): Promise<StoredDepartment[]> {
+  const { rows } = await db.query<StoredDepartment>(
     `select d.enterprise_code as "enterpriseCode", d.dept_code as "deptCode", d.parent_code as "parentCode",
             d.active, d.closed_at as "closedAt", d.first_missing_at as "missingSince",
             d.deleted_at is not null as deleted,
-            ${IS_SET_ASIDE} as "setAside",
+            ${IS_SET_ASIDE} as "setAside", d.rejected_run as "rejectedRun",
             coalesce(h.employees, 0)
               + (select count(*)::int from dirsync.employee e
                  where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code

@@ -1,10 +1,11 @@
 import type { DueDeletion } from '../../directory/department.ts'
+import { qualified } from '../../directory/employee.ts'
 import type { NamedSource } from '../../hr/sources.ts'
 import { Batcher } from '../../lib/batcher.ts'
 import type { Pool } from '../../lib/database.ts'
 import { enterpriseParams } from '../../platform/request.ts'
 import { message } from '../../texts/message.ts'
-import type { Claim } from '../outbox/claim.ts'
+import type { Claim, ClaimKey } from '../outbox/claim.ts'
 import { finished, type JobResult, refusalOf } from '../outbox/outcome.ts'
 import {
   checked,
@@ -113,6 +114,15 @@ export function isToBeDeleted(
     deletion =>
       deletion.enterpriseCode === enterpriseCode && deletion.deptCode === deptCode && deletion.wave === 0,
   )
+}
+
+/** The run with which a person rejected the deletion; null: none did, or a person has named it since. */
+export function rejectedRun(
+  { rejected }: Pick<DepartmentFacts, 'rejected'>,
+  { enterpriseCode, entityKey }: Pick<ClaimKey, 'enterpriseCode' | 'entityKey'>,
+  { named }: Pick<Claim, 'named'>,
+): number | null {
+  return (!named && rejected.get(qualified(enterpriseCode, entityKey))) || null
 }
 
 const DELETED = { stored: { of: 'department', state: 'deleted' }, resolve: 'all' } as const

@@ -47,6 +47,7 @@ import {
   deleteDepartment,
   FRESH_MS,
   isToBeDeleted,
+  rejectedRun,
 } from './delete-department.ts'
 import { OutageDetector } from './outage.ts'
 import { bindOpenid, type HrRow, locateRejected, reconcileEmployee } from './reconcile-employee.ts'
@@ -342,7 +343,11 @@ export class JobProcessor {
       // Told at once, and by an index: HR may count all of its employees.
       const before = await unlocatedIn(pool, [enterpriseCode])
       if (before.has(enterpriseCode)) return await keep(before)
-      const { wanted, doubt, unlocated } = await this.#departmentFacts(source, { run: claimed.runId, since })
+      const facts = await this.#departmentFacts(source, { run: claimed.runId, since })
+      const { wanted, doubt, unlocated } = facts
+      const run = rejectedRun(facts, key, claimed)
+      if (run !== null)
+        return finished('obsolete', { error: message('said.deletion_rejected', { run }), resolve: 'all' })
       if (doubt) return await wait(doubt.message)
       if (unlocated.has(enterpriseCode)) return await keep(unlocated)
       return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
@@ -365,9 +370,10 @@ export class JobProcessor {
     const source = this.#deps.hr.of(enterpriseCode)
     if (source === null || !(await isPresentRequest(this.#deps.pool, key, claimed))) return false
     if (key.operation !== 'delete-department') return true
-    const { wanted, doubt, unlocated } = await this.#departmentFacts(source, { run: null, since })
+    const facts = await this.#departmentFacts(source, { run: null, since })
+    const { wanted, doubt, unlocated } = facts
     if (doubt !== null || unlocated.has(enterpriseCode)) return false
-    return isToBeDeleted(wanted, { enterpriseCode, deptCode })
+    return rejectedRun(facts, key, claimed) === null && isToBeDeleted(wanted, { enterpriseCode, deptCode })
   }
 
   #departmentFacts(source: NamedSource, wanted: DepartmentsWanted): Promise<DepartmentFacts> {

@@ -429,6 +429,7 @@ export const saidTexts = {
   'said.not_kept': 'the platform accepted it before, and did not keep it',
   'said.mistaken': 'HR does not say that it is a passport, and the platform has an identity card',
   'said.held_unsent': 'run {run} waits for a decision; until then only a sync by name sends it',
+  'said.deletion_rejected': 'its deletion was rejected with run {run}',
   'said.rejected_unsent': 'rejected with run {run}; only a sync by name sends it',
   'said.leavers_unsent': 'nothing is sent about leavers',
   'said.keeps_own': 'HR has none, the platform keeps its own',

@@ -472,6 +472,7 @@ export const failures = {
   'said.not_kept': '平台此前接受过该值，但未保留',
   'said.mistaken': '人事系统未注明是护照，而平台上是身份证',
   'said.held_unsent': '第 {run} 号同步任务待审批，在此之前只有单独同步该员工才会发送',
+  'said.deletion_rejected': '该部门的删除已在第 {run} 号同步任务中驳回',
   'said.rejected_unsent': '已在第 {run} 号同步任务中驳回，只有单独同步该员工才会发送',
   'said.leavers_unsent': '离职员工的数据不会发送',
   'said.keeps_own': '人事系统中为空，平台保留原值',
