@@ -615,7 +615,7 @@ describe('a part of a stored plan', () => {
     [{ filter: {} }, 422, 'tick some rows, or give a filter'],
     [{ filter: { dept: 'D1' } }, 422, 'dept'],
     [{ filter: 'nonsense' }, 422, 'filter'],
-    [{ keys: ['p1', 'nobody'] }, 409, '1 of these rows are not undecided'],
+    [{ keys: ['p1', 'nobody'] }, 409, 'has no row of nobody'],
     [{ filter: { department: 'D7' } }, 409, 'no undecided row'],
   ])('is refused for %j', async (body, status, words) => {
     const id = await held()
