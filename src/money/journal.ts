@@ -162,9 +162,13 @@ export class Journal<Row extends Entry> {
     return onlyRow(rows).counts
   }
 
-  /** Deletes a row that was written but not sent: its number stays free. */
-  async forget(db: ClientBase | Pool, number: string): Promise<void> {
-    await db.query(`delete from ${this.#table} where ${this.#kind.number} = $1 and ${IS_OPEN}`, [number])
+  /** Deletes a row that was written but not sent: its number stays free. False when there is none. */
+  async forget(db: ClientBase | Pool, number: string): Promise<boolean> {
+    const { rowCount } = await db.query(
+      `delete from ${this.#table} where ${this.#kind.number} = $1 and ${IS_OPEN}`,
+      [number],
+    )
+    return rowCount === 1
   }
 
   /** Stores how the call ended. */

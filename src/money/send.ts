@@ -79,15 +79,21 @@ export async function sendRefund(
     const now = () => new Date(Date.now() + Math.max(client.clockOffset.appliedMs, 0))
     const row = { ...refund, refunded_before: isClear ? refundedBefore(soFar) : null }
     const { refund_amount: amount, ...numbers } = refund
+    const values = { ...numbers, amount }
     const write = (client: ClientBase, state?: Answer['state']) =>
-      writeNoted(client, options, 'send_refund', { ...numbers, amount }, () =>
+      changeNoted(client, options, 'send_refund', values, () =>
         writeRefund(client, row, options.actor, state, now()),
       )
     return sendOnce(deps, options, {
       journal: refundJournal,
       number: refund.outer_refund_no,
       begin: () => inTransaction(db, () => write(db)),
-      forget: () => refundJournal.forget(db, row.outer_refund_no),
+      forget: why =>
+        inTransaction(db, () =>
+          changeNoted(db, options, 'unsent_refund', { ...values, why }, () =>
+            refundJournal.forget(db, row.outer_refund_no),
+          ),
+        ),
       restore: async ({ state }) =>
         (await transaction(pool, client => write(client, state))) ||
         (await refundJournal.read(pool, row.outer_refund_no)) !== null,
@@ -152,13 +158,18 @@ export async function sendTopUp(
   const agreedAt = options.agreedAt ?? null
   const { although_open: _, ...values } = topUp
   const noted = (client: ClientBase, write: () => Promise<boolean>) =>
-    writeNoted(client, options, 'send_topup', values, write)
+    changeNoted(client, options, 'send_topup', values, write)
   const outcome = await whileLocked(pool, topUpLock(topUp.external_code), db =>
     sendOnce(deps, options, {
       journal: topUpJournal,
       number: topUp.external_code,
       begin: () => inTransaction(db, () => noted(db, () => beginTopUp(db, topUp, options.actor, agreedAt))),
-      forget: () => topUpJournal.forget(db, topUp.external_code),
+      forget: why =>
+        inTransaction(db, () =>
+          changeNoted(db, options, 'unsent_topup', { ...values, why }, () =>
+            topUpJournal.forget(db, topUp.external_code),
+          ),
+        ),
       restore: async () => {
         await transaction(pool, client => noted(client, () => writeTopUp(client, topUp, options.actor)))
         return true
@@ -212,16 +223,16 @@ export async function refusalOfTopUp(
     : new JournalError('ACCOUNT_CHANGED', message('said.account_changed', { number, amount }))
 }
 
-/** Writes a row of the journal and, unless that is refused, who asked for it into the audit. In a transaction. */
-async function writeNoted(
+/** Changes the journal and, unless it refuses, notes in the audit what was asked for, or was not sent. In a transaction. */
+async function changeNoted(
   client: ClientBase,
   { actor }: SendOptions,
-  name: 'send_refund' | 'send_topup',
-  values: Readonly<Record<string, string>>,
-  write: () => Promise<boolean>,
+  name: `${'send' | 'unsent'}_${'refund' | 'topup'}`,
+  values: Readonly<Record<string, string | Said>>,
+  change: () => Promise<boolean>,
 ): Promise<boolean> {
   await actAs(client, { actor })
-  if (!(await write())) return false
+  if (!(await change())) return false
   await noteCommand(client, name, { ...values, enterprise_code: values.enterprise_code || null })
   return true
 }
@@ -232,8 +243,11 @@ interface Transfer {
   number: string
   /** Writes it down; false when the journal refuses it. */
   begin(): Promise<boolean>
-  /** Deletes it. Only under the lock: without, another process may have sent the number since. */
-  forget(): Promise<void>
+  /**
+   * Deletes it; false when the journal has none that may be deleted. Only under the lock: without, another process may have sent the
+   * number since.
+   */
+  forget(why: Said): Promise<boolean>
   /** Writes it down again, in case the database has failed over to a copy without its row. False when the journal refuses it. */
   restore(answer: Answer): Promise<boolean>
   /** Sends it; returns the platform's own number. */
@@ -263,9 +277,9 @@ async function sendOnce(
   } catch (error) {
     const failed = failedAnswer(error, logger)
     if (failed === null) {
-      if (await storePatiently(forget, logger)) throw error
+      const { platformCode = null, traceId = null, verdict } = error as PlatformError
+      if (await storePatiently(() => forget(verdict.said.meaning), logger)) throw error
       // Its row is later found without a sender, as after a crash, so the number is not free.
-      const { platformCode = null, traceId = null } = error as PlatformError
       return unstored('rejected', { platformCode, traceId })
     }
     answer = failed
@@ -313,7 +327,7 @@ const TRIES = 3
 const PAUSE_MS = 1000
 
 /** Stores the outcome of a call, retrying through a short outage of the database. False after a longer one. */
-async function storePatiently(store: () => Promise<void>, logger: Logger): Promise<boolean> {
+async function storePatiently(store: () => Promise<unknown>, logger: Logger): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
     try {
       await store()

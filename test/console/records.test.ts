@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
+import { inLanguage } from '../../src/texts/failures.ts'
 import { translator } from '../../src/texts/texts.ts'
 import { ConsoleUnderTest } from './console-under-test.ts'
 
@@ -115,6 +116,23 @@ test.each([
   const query = new URLSearchParams({ what: name, who: actor })
   const { body } = await console.browse('admin', 'GET', `/audit?${query}`)
   expect(body.includes('<bdi>tina</bdi></li>')).toBe(isNamed)
+})
+
+test.each([
+  ['en', 'refund not sent', 'because'],
+  ['zh-CN', '退款未发送', '原因'],
+] as const)('the audit says in %s why a refund was not sent', async (language, name, because) => {
+  const why = { key: 'code.1000210003.meaning' } as const
+  await console.pool.query(
+    `insert into dirsync.command (name, arguments, requested_by) values ('unsent_refund', $1, 'ann')`,
+    [{ outer_refund_no: 'r7', why }],
+  )
+  const { body } = await console.browse('admin', 'GET', '/audit?what=unsent_refund', undefined, {
+    'accept-language': language,
+  })
+  expect(body.toLowerCase()).toContain(name)
+  expect(body).toContain(because)
+  expect(body).toContain(inLanguage(language, why))
 })
 
 test('the page of a refund says why a code leaves it unknown, what the platform said, when it was checked and what to do', async () => {

@@ -367,7 +367,7 @@ test('forgetting one that was turned away spares another one that has been sent 
   await refunds.fault(REFUND_CALL, { hold: true, httpStatus: 429 })
   const sent = sendRefund({ ...refunds.deps, pool }, REQUEST, ME)
   await refunds.arrived(sent)
-  proxy.loseAnswersAfter('delete from dirsync.refund')
+  proxy.loseAnswersAfter('commit')
   await refunds.release()
   await until(async () => (await refunds.refund()) === null)
   // Its connections drop, and with them its lock; another process sends the number.
@@ -539,6 +539,23 @@ describe('nothing is sent, and the number stays free,', () => {
   ])('when the platform %s', async (_, fault, expected) => {
     await refunds.fault(REFUND_CALL, fault)
     expect(await notSent(send())).toMatchObject(expected)
+  })
+
+  test('and the audit says so: under its number it has one refund', async () => {
+    await refunds.fault(REFUND_CALL, { code: 1000210003 })
+    await notSent(send())
+    const values = { outer_refund_no: REQUEST.outerRefundNo, outer_trade_no: ORDER, amount: '4.00' }
+    const requested_by = expect.stringContaining(ME.actor)
+    const commands = 'select name, arguments, requested_by from dirsync.command order by id'
+    expect(await refunds.store.rows(commands)).toEqual([
+      { name: 'send_refund', arguments: values, requested_by },
+      {
+        name: 'unsent_refund',
+        arguments: { ...values, why: expect.stringContaining('its secret') },
+        requested_by,
+      },
+      { name: 'send_refund', arguments: values, requested_by },
+    ])
   })
 
   test('when it is given up before', async () => {

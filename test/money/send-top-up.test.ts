@@ -124,6 +124,20 @@ describe('a top-up application', () => {
     expect(await read()).toBeNull()
     expect(await send()).toMatchObject({ state: 'accepted' })
   })
+
+  test('that is turned away with its application is not sent, and the audit says so', async () => {
+    await refunds.fault(TOP_UP_CALL, { code: 1000210003 })
+    await expect(send()).rejects.toMatchObject({ platformCode: 1000210003 })
+    expect(await refunds.store.rows('select name, arguments from dirsync.command order by id')).toMatchObject(
+      [
+        { name: 'send_topup' },
+        {
+          name: 'unsent_topup',
+          arguments: { external_code: CODE, amount: '250.00', why: expect.stringContaining('its secret') },
+        },
+      ],
+    )
+  })
 })
 
 describe('an account', () => {

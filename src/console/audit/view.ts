@@ -1,6 +1,8 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { capitalised, shortened } from '../../lib/text.ts'
 import { actorText } from '../../texts/actor.ts'
+import { inLanguage } from '../../texts/failures.ts'
+import { isSaid } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { rangeFields } from '../range.ts'
@@ -195,6 +197,7 @@ function shownValue(ask: Ask, name: string, value: unknown): Part {
     if (moment && !Number.isNaN(moment.getTime())) return time(ask, moment)
     return html`<bdi>${shortened(textOr(ask.language, `${LISTS[name]}.${value}`, value), MOST_VALUE)}</bdi>`
   }
+  if (isSaid(value)) return inLanguage(ask.language, value)
   if (typeof value !== 'object' || value === null) return String(value)
   const items = Array.isArray(value)
     ? value.map(item => shownValue(ask, name, item))

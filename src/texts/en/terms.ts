@@ -313,6 +313,8 @@ export const terms = {
   'command.test_alert': 'send a test message',
   'command.send_refund': 'send a refund',
   'command.send_topup': 'send a top-up',
+  'command.unsent_refund': 'refund not sent',
+  'command.unsent_topup': 'top-up not sent',
   'command.settle_refund': 'settle a refund now',
   'command.resolve_refund': 'resolve a refund',
   'command.resolve_topup': 'resolve a top-up',

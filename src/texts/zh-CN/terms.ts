@@ -298,6 +298,8 @@ export const terms = {
   'command.test_alert': '发送测试消息',
   'command.send_refund': '发送退款',
   'command.send_topup': '发送充值',
+  'command.unsent_refund': '退款未发送',
+  'command.unsent_topup': '充值未发送',
   'command.settle_refund': '立即核对退款结果',
   'command.resolve_refund': '退款人工结案',
   'command.resolve_topup': '充值人工结案',
