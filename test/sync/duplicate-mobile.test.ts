@@ -17,12 +17,17 @@ test('the holder of a mobile is found although the number is wanted with another
   expect(updates).toBe(1)
 })
 
-test('the case of a number stays while the platform refuses its area code, and that of the area code ends with it', async () => {
-  await using company = await createCompany({ employees: 5 })
+async function withAreaCodes() {
+  const company = await createCompany({ employees: 5 })
   const sql = 'select userid, name, mobile, level as mobile_area, active from person'
   await writeFile(company.settings.HR_EMPLOYEES_SQL as string, sql)
   await company.start()
   await company.run('full')
+  return company
+}
+
+test('the case of a number stays while the platform refuses its area code, and that of the area code ends with it', async () => {
+  await using company = await withAreaCodes()
   const change = async (column: 'mobile' | 'level', value: string) => {
     await company.hr.query(`update person set ${column} = $1 where userid = 'e0003'`, [value])
     await company.run('changes')
@@ -59,5 +64,20 @@ test('the case of a number stays while the platform refuses its area code, and t
     ['duplicate_mobile', 'succeeded', 2],
     ['invalid_mobile_area', 'obsolete', 1],
     ['invalid_mobile_area', 'obsolete', 1],
+  ])
+})
+
+test('the case of a number ends when HR has another number, although the platform refuses its area code', async () => {
+  await using company = await withAreaCodes()
+  const change = async (mobile: string, area: string) => {
+    const sql = `update person set mobile = $1, level = $2 where userid = 'e0003'`
+    await company.hr.query(sql, [mobile, area])
+    await company.run('changes')
+  }
+  await change('19900000004', '86')
+  await change('19955550003', '999')
+  expect(await company.cases('e0003')).toMatchObject([
+    { category: 'duplicate_mobile', state: 'resolved', resolution: 'obsolete' },
+    { category: 'invalid_mobile_area', state: 'open' },
   ])
 })

@@ -1,5 +1,6 @@
 import type { ClientBase } from '../../lib/database.ts'
 import { message, type Said, toStore } from '../../texts/message.ts'
+import { wantedIn } from '../outbox/claim.ts'
 import { type CaseState, ENDED_BY_HOLDER, openBlocked, type RecordedCase, type TouchedCase } from './cases.ts'
 
 /**
@@ -64,8 +65,7 @@ async function recogniseSwap(client: ClientBase, id: number): Promise<number | n
        where c.position < ${MOST_MEMBERS} and d.id <> $1
      )
      select id, entity_key as userid, blocked_by as holder, field,
-            (select f ->> 'value' from jsonb_array_elements(changed_fields) f
-             where f ->> 'field' = circle.field) as wanted
+            ${wantedIn('circle')} as wanted
      from circle order by position`,
     [id],
   )

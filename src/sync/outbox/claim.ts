@@ -17,6 +17,8 @@ export interface OpenCase {
   sourceHash: string | null
   state: string
   occurrences: number
+  /** The masked value that its field had; null: the case has none. */
+  wanted: string | null
   /** Of a case of another person: somebody has named this very case to be retried. */
   isReleased: boolean
 }
@@ -172,12 +174,17 @@ export const LATE_EFFECT_MS = 1000
 export const namesCase = (c: string, d: string) =>
   `coalesce(${c}.arguments -> 'ids', jsonb_build_array(${c}.arguments -> 'id')) @> to_jsonb(${d}.id)`
 
+/** SQL: the masked value that the field of case `d` had. */
+export const wantedIn = (d: string) => `(
+  select f ->> 'value' from jsonb_array_elements(${d}.changed_fields) f where f ->> 'field' = ${d}.field limit 1)`
+
 /** SQL: the unresolved cases of an operation on an entity, each an `OpenCase` with its number. The parameters are expressions. */
 export function openCasesOf(operation: string, enterpriseCode: string, entityKey: string): string {
   return `coalesce((
     select jsonb_agg(jsonb_build_object(
              'id', d.id, 'field', d.field, 'category', d.category, 'sourceHash', d.source_hash,
              'state', d.state, 'occurrences', d.occurrences,
+             'wanted', ${wantedIn('d')},
              'isReleased', case when d.category = 'another_person' and d.state = 'retrying' then exists (
                select from dirsync.command c
                where c.name = 'retry' and ${namesCase('c', 'd')}

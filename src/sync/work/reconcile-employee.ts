@@ -15,6 +15,7 @@ import {
 import type { DesiredEmployee, EmployeeField, EmployeeFields, EmployeeKey } from '../../directory/employee.ts'
 import { parseActive } from '../../directory/field-rules.ts'
 import { type AcknowledgedHashes, hashFields } from '../../directory/hash.ts'
+import { maskValue } from '../../directory/masking.ts'
 import type { HrEmployeeRow } from '../../hr/source.ts'
 import { employeeParams } from '../../platform/request.ts'
 import { type Message, message } from '../../texts/message.ts'
@@ -159,20 +160,27 @@ async function bringInSync(
       unblockFields: updated.filter(field => isAmong(field, desired.fields[field] ?? null, claim.blocks)),
     },
     failures,
-    resolve: { except: standingCases(job, [...parked, ...blocked], sent), moot: unconfirmed },
+    resolve: { except: standingCases(job, desired, [...parked, ...blocked], sent), moot: unconfirmed },
   })
 }
 
 /**
  * The fields whose cases stay beside those of the failures: of what was held back, and of a number whose area code was refused, which
- * says nothing about the number. What was said of the area code of another row is over.
+ * says nothing about the number. What was said of the area code of another row is over, and so is what was said of another number.
  */
 function standingCases(
   { hash, claim }: { hash: string; claim: Claim },
+  desired: DesiredEmployee,
   heldBack: FieldUnit[],
   { refused, failures }: Pick<SentUnits, 'refused' | 'failures'>,
 ): string[] {
-  const byPartner = refused.filter(({ unit }) => failures.every(({ field }) => field !== unit))
+  const isWanted = (unit: EmployeeField) =>
+    claim.cases.some(
+      ({ field, wanted }) => field === unit && wanted === maskValue(unit, desired.fields[unit] ?? null),
+    )
+  const byPartner = refused.filter(
+    ({ unit }) => failures.every(({ field }) => field !== unit) && isWanted(unit),
+  )
   const over = claim.cases.filter(
     ({ field, category, sourceHash }) =>
       category === 'invalid_hr_row' || (unitOf(field as EmployeeField) !== field && sourceHash !== hash),
