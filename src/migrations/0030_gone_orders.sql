@@ -1,11 +1,8 @@
--- An order that the platform no longer has, or is no longer asked for, keeps its last state, and is marked.
+-- An order that the platform no longer has keeps its last state, and is marked.
 
 alter table dirsync.payment_order add column gone_at timestamptz;
 comment on column dirsync.payment_order.gone_at is
-  'Since when the platform has answered that there is no such order, or, where asked_at is null, its enterprise is no longer asked for; null while it has it.';
--- What an enterprise that is asked for again has back.
-create index payment_order_unasked on dirsync.payment_order (enterprise_code)
-  where gone_at is not null and asked_at is null;
+  'Since when the platform has answered that there is no such order; null while it has it.';
 
 comment on column dirsync.dead_letter.field is
   'The field that is held back (bind-openid: the merchant application id; mirror-taxpayers: the identification number; mirror-orders: the day or the order that could not be read, older_orders for all that are asked for one by one); empty: the whole entity.';

@@ -3,20 +3,19 @@ import { storableRows } from '../lib/storable.ts'
 import type { LimitAccount } from '../platform/operations/account.ts'
 import { enterpriseParams } from '../platform/request.ts'
 import type { MirrorTask } from './mirror.ts'
-import {
-  type CountedCalls,
-  type MirrorReader,
-  markUnasked,
-  type Reading,
-  type ReadingPlan,
-} from './mirror-reader.ts'
+import type { CountedCalls, MirrorReader, Reading, ReadingPlan } from './mirror-reader.ts'
 
 const OPERATION = 'assets/limit/enterprise/get'
 
 /** Limit accounts and their sub-accounts (section 4.9): one call returns all of an enterprise. */
 export class AccountReader implements MirrorReader {
   async plan(db: ClientBase, enterpriseCodes: string[]): Promise<ReadingPlan> {
-    for (const table of ['limit_account', 'limit_sub_account']) await markUnasked(db, table, enterpriseCodes)
+    for (const table of ['limit_account', 'limit_sub_account'])
+      await db.query(
+        `update dirsync.${table} set gone_at = now(), changed_at = now()
+         where gone_at is null and enterprise_code <> all ($1)`,
+        [enterpriseCodes],
+      )
     const tasks = enterpriseCodes.map(enterpriseCode => ({
       enterpriseCode,
       part: '',

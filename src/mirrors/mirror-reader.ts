@@ -11,7 +11,6 @@ import {
   type ShortList,
 } from '../platform/client.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
-import { enterprisesIn } from '../sync/outbox/employee.ts'
 import type { Message } from '../texts/message.ts'
 import type { MirrorRun, MirrorTask, PageCursor, PlannedTask } from './mirror.ts'
 
@@ -40,25 +39,6 @@ export interface MirrorReader {
   read(task: MirrorTask, calls: CountedCalls, memory: ReadingMemory): Promise<Reading>
   /** Runs in the transaction that ends the run. */
   conclude?(db: ClientBase, run: MirrorRun): Promise<void>
-}
-
-/**
- * Marks rows of enterprises that are no longer asked for as gone.
- * @param also further columns to set
- */
-export async function markUnasked(
-  db: ClientBase,
-  table: string,
-  enterpriseCodes: readonly string[],
-  also = '',
-): Promise<void> {
-  await db.query(
-    `update dirsync.${table} set gone_at = now(), changed_at = now()${also}
-     where gone_at is null
-       -- By the index of the key, however many rows there are.
-       and enterprise_code = any (array(select code from (${enterprisesIn(table)}) found where code <> all ($1)))`,
-    [enterpriseCodes],
-  )
 }
 
 /** The tasks of a run. */

@@ -17,7 +17,6 @@ import {
 } from './mirror-reader.ts'
 import {
   daysRead,
-  markUnaskedOrders,
   mirroredOrder,
   missingOrders,
   noteDayRead,
@@ -51,7 +50,6 @@ export class OrderReader implements MirrorReader {
 
   async plan(db: ClientBase, enterpriseCodes: string[], now: Date): Promise<ReadingPlan> {
     const window = { start: windowStart(now, this.#days), today: platformDay(now) }
-    await markUnaskedOrders(db, enterpriseCodes)
     const tasks: PlannedTask[] = []
     for (const enterpriseCode of enterpriseCodes) {
       const days = [

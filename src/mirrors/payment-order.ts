@@ -5,7 +5,6 @@ import type { PaymentOrder } from '../platform/operations/payment-order.ts'
 import { endCases } from '../sync/cases/cases.ts'
 import { FULL_READING } from '../sync/runs/earlier-runs.ts'
 import { message, toStore } from '../texts/message.ts'
-import { markUnasked } from './mirror-reader.ts'
 
 /** The table of payment orders, and the days whose list was read. */
 
@@ -98,19 +97,6 @@ export async function storeAskedOrder(
     [enterpriseCode, tradeNo, storableRows(order)],
   )
   return rowCount ?? 0
-}
-
-/**
- * Marks the orders of enterprises that are no longer asked for as gone, until they are asked for again: most orders are not read
- * again then. Unlike those that the platform says it does not have, they count as never asked for.
- */
-export async function markUnaskedOrders(db: ClientBase, enterpriseCodes: readonly string[]): Promise<void> {
-  await markUnasked(db, 'payment_order', enterpriseCodes, ', asked_at = null')
-  await db.query(
-    `update dirsync.payment_order set gone_at = null, changed_at = now()
-     where gone_at is not null and asked_at is null and enterprise_code = any ($1)`,
-    [enterpriseCodes],
-  )
 }
 
 /** How many orders of a day the platform counted more than it listed when the day was last read. */

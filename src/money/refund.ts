@@ -161,7 +161,7 @@ export async function tradeNumbersOf(
     `with mirrored as (
        select distinct on (trade_no) trade_no, enterprise_code
        from dirsync.payment_order where out_trade_no = $1
-       order by trade_no, gone_at is not null, changed_at desc
+       order by trade_no, changed_at desc, enterprise_code desc
      ), named as (
        select distinct on (trade_no) trade_no, enterprise_code
        from dirsync.refund where outer_trade_no = $1 and trade_no <> ''

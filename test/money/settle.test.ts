@@ -335,7 +335,7 @@ describe('a refund of an order whose trade number is known', () => {
   test('is settled although the mirror has its payment order of an earlier enterprise code, too', async () => {
     await mirrored()
     await refunds.store.pool.query(
-      `insert into dirsync.payment_order (enterprise_code, trade_no, out_trade_no, gone_at) values ('OLD', $1, $2, now())`,
+      `insert into dirsync.payment_order (enterprise_code, trade_no, out_trade_no, changed_at) values ('OLD', $1, $2, now() - interval '1 day')`,
       [TRADE_NO, ORDER],
     )
     await writtenDown()

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readAlertFacts } from '../../src/alerts/facts.ts'
+import { listPaymentOrders } from '../../src/console/mirrors/read.ts'
 import { readOverview } from '../../src/console/overview/read.ts'
 import { planPage } from '../../src/console/plan/stored.ts'
 import { readRunStory } from '../../src/console/runs/story.ts'
@@ -272,6 +273,16 @@ test('the orders to ask for one by one are found without those that are over', a
       await transaction(pool, client => ordersToAsk(client, '', { start: day(30), today: day(0) }, [])),
     ).toHaveLength(4)
   expect(await rowsExamined(pool, ask)).toBeLessThan(100)
+  await pool.query('delete from dirsync.payment_order')
+})
+
+test('the latest orders are listed without the others, however many are gone', async () => {
+  await pool.query(
+    `insert into dirsync.payment_order (trade_no, gone_at) select 'T' || i, now() from generate_series(1, ${ROWS}) i`,
+  )
+  await pool.query('vacuum analyze dirsync.payment_order')
+  const look = () => listPaymentOrders(pool, { limit: 20, own: '' })
+  expect(await rowsExamined(pool, look)).toBeLessThan(200)
   await pool.query('delete from dirsync.payment_order')
 })
 

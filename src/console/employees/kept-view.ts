@@ -202,7 +202,7 @@ function ordersOf(ask: Ask, orders: EmployeeResult['payment_orders']): Block {
       {
         title: t('employees.state'),
         of: ({ status, gone_at }) => {
-          if (gone_at !== null) return t('mirrors.unseen')
+          if (gone_at !== null) return t('mirrors.gone')
           return status === null ? null : term('payment_order_status', String(status))
         },
       },

@@ -119,10 +119,7 @@ export const EmployeeStory = z.object({
         refund_amount: z.string().nullable(),
         status: z.int().nullable(),
         asset_code: z.string().nullable(),
-        gone_at: z
-          .date()
-          .nullable()
-          .describe('Since when the platform no longer has it, or is no longer asked for its enterprise'),
+        gone_at: z.date().nullable().describe('Since when the platform no longer has it'),
       }),
     )
     .describe('The latest, newest first; only where payment orders are mirrored'),

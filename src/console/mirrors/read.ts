@@ -22,10 +22,7 @@ export const PaymentOrderRow = z.object({
   refunded_at: z.date().nullable(),
   first_seen_at: z.date(),
   changed_at: z.date(),
-  gone_at: z
-    .date()
-    .nullable()
-    .describe('Since when the platform no longer has it, or is no longer asked for its enterprise'),
+  gone_at: z.date().nullable().describe('Since when the platform no longer has it'),
 })
 export type PaymentOrderRow = z.infer<typeof PaymentOrderRow>
 
@@ -53,10 +50,13 @@ export async function listPaymentOrders(
   const { values, place } = placeholders(limit + 1)
   const conditions = ['true']
   if (enterprise !== undefined) conditions.push(`o.enterprise_code = ${place(enterprise)}`)
-  // An order that another enterprise code has now, as after the deployment's own has changed, is listed once.
+  // After the deployment's own enterprise code has changed, the mirror has an order of both: it is listed as it was last seen. One
+  // look-up per row: `not exists` would read the whole table first.
   else
-    conditions.push(`(o.gone_at is null or not exists (
-      select from dirsync.payment_order n where n.trade_no collate "C" = o.trade_no and n.gone_at is null))`)
+    conditions.push(`(
+      select true from dirsync.payment_order n
+      where n.trade_no collate "C" = o.trade_no
+        and (n.changed_at, n.enterprise_code) > (o.changed_at, o.enterprise_code) limit 1) is null`)
   // The index of an employee's orders begins with the enterprise.
   if (enterprise === undefined && userid !== undefined)
     conditions.push(`o.enterprise_code = any (${place(await enterpriseCodes(db, own))})`)

@@ -280,7 +280,7 @@ export const ordersBody = listBody<PaymentOrderRow, OrdersInput>('orders', {
     {
       title: ask.t('mirrors.status'),
       cell: ({ status, gone_at }) => {
-        if (gone_at !== null) return state('off', ask.t('mirrors.unseen'))
+        if (gone_at !== null) return state('off', ask.t('mirrors.gone'))
         if (status === null) return null
         return state(ORDER_TONES[status] ?? 'off', named(ask, 'payment_order_status', status) ?? '')
       },

@@ -56,6 +56,7 @@ export const mirrors = {
   'mirrors.sub_count': '{count, number}',
   'mirrors.subs_shown': '{shown, number} of {count, number}',
   'mirrors.changed_at': 'Last changed',
+  'mirrors.gone': 'gone from the platform',
   'mirrors.unseen': 'no longer seen',
   'mirrors.platform_rows': 'On the platform',
   'mirrors.present_only': 'Present on the platform',

@@ -56,6 +56,7 @@ export const mirrors = {
   'mirrors.sub_count': '{count, number} 个',
   'mirrors.subs_shown': '共 {count, number} 个，显示前 {shown, number} 个',
   'mirrors.changed_at': '最近变更',
+  'mirrors.gone': '平台已不存在',
   'mirrors.unseen': '已不再读取到',
   'mirrors.platform_rows': '平台上',
   'mirrors.present_only': '仅现有的',
