@@ -321,7 +321,10 @@ export async function recordNotification(
   return isThere ? 'repeated' : refused(db, outer_refund_no, 'unknown')
 }
 
-/** Refunds that the platform has notified of with another order or amount, except those that a person has settled since. */
+/**
+ * Refunds that the platform has notified of with another order or amount: those whose outcome is open, and for a day, as long as the
+ * alert lasts, those that no person has settled since. No person can settle one whose outcome is known.
+ */
 export interface Misfits {
   count: number
   latest: string | null
@@ -331,7 +334,9 @@ export async function readMisfits(db: Pool): Promise<Misfits> {
   const { rows } = await db.query<Misfits>(
     `select count(*)::int as count, (array_agg(outer_refund_no order by n.last_at desc))[1] as latest
      from dirsync.refused_notification n join dirsync.refund r using (outer_refund_no)
-     where reason = 'mismatch' and (r.resolved_by is null or r.settled_at < n.first_at)`,
+     where reason = 'mismatch'
+       and (${IS_OPEN}
+            or n.last_at > now() - interval '1 day' and (r.resolved_by is null or r.settled_at < n.first_at))`,
   )
   return onlyRow(rows)
 }

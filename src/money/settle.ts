@@ -119,7 +119,7 @@ async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOpti
   }
   const found = await ask(deps, refund, refunded_before, options)
   if (found === null) return false
-  const finding = refund.misfit_at !== null && found.verdict === 'not_carried_out' ? doubted(found) : found
+  const finding = refund.misfit_at !== null && found.verdict !== 'carried_out' ? doubted(found) : found
   const { verdict, forPerson, shown, toDo, isAnswered } = finding
   await noteCheck(pool, outer_refund_no, shown)
   const means = (what: Message) => message('said.shown_means', { shown, what })
@@ -139,7 +139,7 @@ type Finding = Settled & { shown: Message; toDo: Message; isAnswered: boolean }
 /** The platform has signed that it carried something out under the refund's number: its records may be behind. */
 function doubted(found: Finding): Finding {
   const shown = message('said.shown', { shown: [found.shown, message('said.notified_otherwise')] })
-  return { ...found, verdict: 'unknown', forPerson: true, shown, toDo: LEFT_TO_PERSON }
+  return { ...found, verdict: 'unknown', forPerson: true, shown }
 }
 
 /**

@@ -184,12 +184,12 @@ test('money that was called refused and is carried out is something to look into
   expect((await api('GET', '/money')).json).toMatchObject({ contradicted })
 })
 
-test('a refund that the platform notified of with another amount is something to look into', async () => {
+test('a refund that the platform notified of with another amount is something to look into, for a day where its outcome is known', async () => {
   await console.pool.query(`
     insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at)
       values ('misfit', 'o6', 4, 'accepted', 'ann', now());
     insert into dirsync.refused_notification (outer_refund_no, reason, last_at)
-      values ('misfit', 'mismatch', now() - interval '2 days'), ('other', 'unknown', now())`)
+      values ('misfit', 'mismatch', now() - interval '23 hours'), ('other', 'unknown', now())`)
   onTestFinished(
     async () =>
       void (await console.pool.query(`delete from dirsync.refund where outer_refund_no = 'misfit'`)),
@@ -200,8 +200,15 @@ test('a refund that the platform notified of with another amount is something to
     expect(body).toContain(said)
     expect(body).toContain('amounts differ')
   }
-  expect((await api('GET', '/money')).json).toMatchObject({ misfits: { count: 1, latest: 'misfit' } })
+  const misfits = async () => (await api('GET', '/money')).json.misfits
+  expect(await misfits()).toEqual({ count: 1, latest: 'misfit' })
+  await console.pool.query(`update dirsync.refused_notification set last_at = now() - interval '25 hours'`)
+  expect(await misfits()).toEqual({ count: 0, latest: null })
   expect((await api('GET', '/money/refunds/misfit')).json.misfit_at).not.toBeNull()
+  await console.pool.query(
+    `update dirsync.refund set state = 'unknown', settled_at = null where outer_refund_no = 'misfit'`,
+  )
+  expect(await misfits()).toEqual({ count: 1, latest: 'misfit' })
 })
 
 test.each([

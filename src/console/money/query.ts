@@ -109,7 +109,7 @@ export const MoneyList = z.object({
   misfits: z
     .object({ count: z.int(), latest: z.string().nullable() })
     .describe(
-      'Refunds that the platform has notified of with another order or amount than was sent, unless a person has settled them since',
+      'Refunds that the platform has notified of with another order or amount than was sent: those of open outcome, and for a day those that no person has settled since',
     ),
   kind: z.enum(KINDS),
   ...listOf(z.union([RefundRow, TopUpRow])).shape,
