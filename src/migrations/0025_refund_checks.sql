@@ -25,3 +25,5 @@ create index topup_contradicted_at on dirsync.topup (contradicted_at) where cont
 create index refund_settled_at on dirsync.refund (settled_at);
 create index refund_notified_at on dirsync.refund (notified_at);
 create index topup_settled_at on dirsync.topup (settled_at);
+-- And what was notified with another order or amount, among all that other systems refund.
+create index refused_notification_mismatch on dirsync.refused_notification (last_at) where reason = 'mismatch';

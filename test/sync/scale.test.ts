@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { listPaymentOrders } from '../../src/console/mirrors/read.ts'
+import { screen as money } from '../../src/console/money/routes.ts'
 import { readOverview } from '../../src/console/overview/read.ts'
 import { planPage } from '../../src/console/plan/stored.ts'
 import { readRunStory } from '../../src/console/runs/story.ts'
@@ -10,6 +11,7 @@ import { type EmployeeLookup, WHOLE } from '../../src/hr/sources.ts'
 import { createPool, transaction } from '../../src/lib/database.ts'
 import { platformDay } from '../../src/lib/text.ts'
 import { ordersToAsk, recordUnknownPayers } from '../../src/mirrors/payment-order.ts'
+import { readMisfits } from '../../src/money/refund.ts'
 import { mirrorCases } from '../../src/sync/cases/cases.ts'
 import { requestDueRetries } from '../../src/sync/cases/retries.ts'
 import { withheldFields } from '../../src/sync/cases/withheld.ts'
@@ -284,6 +286,19 @@ test('the latest orders are listed without the others, however many are gone', a
   const look = () => listPaymentOrders(pool, { limit: 20, own: '' })
   expect(await rowsExamined(pool, look)).toBeLessThan(200)
   await pool.query('delete from dirsync.payment_order')
+})
+
+test('notifications of what other systems refund are left out of the look at money', async () => {
+  await pool.query(
+    `insert into dirsync.refused_notification (outer_refund_no, reason) select 'R' || i, 'unknown' from generate_series(1, ${ROWS}) i`,
+  )
+  await pool.query('vacuum analyze dirsync.refused_notification')
+  const look = async () => {
+    await pool.query(money.topics?.money ?? '')
+    await readMisfits(pool)
+  }
+  expect(await rowsExamined(pool, look)).toBeLessThan(100)
+  await pool.query('delete from dirsync.refused_notification')
 })
 
 describe('while the enterprise with the most urgent work is halted', () => {
