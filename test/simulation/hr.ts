@@ -101,9 +101,9 @@ export class SimulatedHr {
 
 /** Who is told of what is read. */
 interface Watcher {
-  /** Employees are about to be counted by department. */
-  counts?: () => void
-  /** A session has begun, which sees these employees. */
+  /** A session has begun. */
+  begins?: () => void
+  /** All employees are read: these. */
   sees?: (names: string[]) => void
 }
 
@@ -130,13 +130,17 @@ class Server implements HrServer {
   /** A session sees HR as it was when it began. */
   async open(): Promise<HrSession> {
     await this.#turn('a session with HR')
-    const seen = this.#rows('person')
-    this.#watcher.sees?.(seen.map(row => qualified(String(row.enterprise_code), String(row.userid))))
-    const lines = async (query: HrQuery): Promise<HrLines> => ({
-      source: Readable.from([Buffer.from(answer(query, seen).map(copyLine).join(''))]),
-      failureOf: error => error,
-    })
-    return { ...this.#reader(() => seen), lines, close: async () => {} }
+    const seen = { person: this.#rows('person'), department: this.#rows('department') }
+    this.#watcher.begins?.()
+    const lines = async (query: HrQuery): Promise<HrLines> => {
+      const { person } = seen
+      this.#watcher.sees?.(person.map(row => qualified(String(row.enterprise_code), String(row.userid))))
+      return {
+        source: Readable.from([Buffer.from(answer(query, person).map(copyLine).join(''))]),
+        failureOf: error => error,
+      }
+    }
+    return { ...this.#reader(table => seen[table]), lines, close: async () => {} }
   }
 
   tables(): Promise<HrTable[]> {
@@ -153,7 +157,6 @@ class Server implements HrServer {
     return {
       describe: async ({ sql }) => columnsOf(sql).map(name => ({ name, type: 'text', shape: 'plain' })),
       rows: async query => {
-        if (query.counted) this.#watcher.counts?.()
         await this.#turn('a look-up in HR')
         return answer(query, rows(tableOf(query.mapping.sql)))
       },

@@ -118,7 +118,7 @@ function engineOf(process: Process, { hr, platform, queue, stage, departments }:
   // As where one process plans, and another one works: neither knows what the other has read.
   const [planned, worked] = [
     hrOf(() => ({ sees: names => process.seen.push(...names) })),
-    hrOf(source => ({ counts: () => departments.reads(process.name, source) })),
+    hrOf(source => ({ begins: () => departments.reads(process.name, source) })),
   ]
   return {
     processor: new JobProcessor({
