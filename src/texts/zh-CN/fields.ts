@@ -366,10 +366,9 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'The latest, newest first; only where payment orders are mirrored':
     '最近的记录，最新的在前；仅在镜像支付订单时有',
   'From a backup: the next run of open ids asks for it again': '来自备份：下一次 open id 同步任务会重新查询',
-  'Since when the platform no longer has it, or is no longer asked for its enterprise':
-    '自何时起平台上已不存在，或不再查询其企业',
-  'Refunds that the platform has notified of with another order or amount than was sent, unless a person has settled them since':
-    '平台通知的订单或金额与所发送的不一致、且此后未经人工确认的退款',
+  'Since when the platform no longer has it': '自何时起平台上已不存在',
+  'Refunds that the platform has notified of with another order or amount than was sent: those of open outcome, and for a day those that no person has settled since':
+    '平台通知的订单或金额与所发送的不一致的退款：结果未知的，以及一天内未经人工确认的',
   'Since when the platform has notified of it with another order or amount than was sent':
     '自何时起平台的通知与所发送的订单或金额不一致',
   'false: no work is handed to the workers': 'false 表示不再向工作进程分派工作',
