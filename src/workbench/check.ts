@@ -11,7 +11,7 @@ import {
   qualified,
 } from '../directory/employee.ts'
 import { parseActive } from '../directory/field-rules.ts'
-import { maskKey, maskOfRow } from '../directory/masking.ts'
+import { hideValue, maskKey, maskValue } from '../directory/masking.ts'
 import { HrDataError } from '../hr/errors.ts'
 import { ScanRows } from '../hr/scan.ts'
 import type { HrDelivery, HrKind, TableReadWhole } from '../hr/server.ts'
@@ -296,5 +296,7 @@ async function withValues(
 
 function maskedValue(column: UniqueColumn, row: HrEmployeeRow | 'duplicate' | undefined): string | null {
   if (column === 'userid' || row === undefined || row === 'duplicate') return null
-  return maskOfRow(column, row, soundFields(row, [column]))
+  // As HR writes it, which may be all that tells two values apart. One that breaks a rule may be anything.
+  const value = row[column] ?? null
+  return column in soundFields(row, [column]) ? maskValue(column, value) : hideValue(value)
 }
