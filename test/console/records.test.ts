@@ -204,7 +204,10 @@ test('a refund that the platform notified of with another amount is something to
   expect(await misfits()).toEqual({ count: 1, latest: 'misfit' })
   await console.pool.query(`update dirsync.refused_notification set last_at = now() - interval '25 hours'`)
   expect(await misfits()).toEqual({ count: 0, latest: null })
-  expect((await api('GET', '/money/refunds/misfit')).json.misfit_at).not.toBeNull()
+  expect((await api('GET', '/money/refunds/misfit')).json).toMatchObject({
+    misfit_at: expect.any(String),
+    events: [{ event: 'sent' }, { event: 'settled' }, { event: 'misfit' }],
+  })
   await console.pool.query(
     `update dirsync.refund set state = 'unknown', settled_at = null where outer_refund_no = 'misfit'`,
   )

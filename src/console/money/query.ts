@@ -162,7 +162,16 @@ export async function moneyCounts(db: Pool): Promise<Record<Kind, Record<EntrySt
 
 const Event = z.object({
   at: z.date(),
-  event: z.enum(['sent', 'checked', 'settled', 'called_refused', 'after_all', 'notified', 'resolved']),
+  event: z.enum([
+    'sent',
+    'checked',
+    'settled',
+    'called_refused',
+    'after_all',
+    'notified',
+    'misfit',
+    'resolved',
+  ]),
   by: z.string().nullable().describe('null: dirsync or the platform'),
   text: SaidText.nullable().describe('The outcome, what a check found, or a person’s reason'),
   times: z.int().describe('How many checks in a row found the same; 1 for all else'),
@@ -188,7 +197,7 @@ export const TopUpDetails = TopUpRow.extend(Told.shape)
 export type TopUpDetails = z.infer<typeof TopUpDetails>
 
 export async function refundDetails(db: Pool, refund: ReadRefund): Promise<RefundDetails> {
-  const { state, settled_at, notified_at, left_to_person_at, next_settle_at } = refund
+  const { state, settled_at, notified_at, misfit_at, left_to_person_at, next_settle_at } = refund
   const events = eventsOf(refund)
   const checks = await checksOf(db, refund.outer_refund_no)
   return {
@@ -202,6 +211,7 @@ export async function refundDetails(db: Pool, refund: ReadRefund): Promise<Refun
       // The check that told the outcome comes first. Settled by its notification, a refund has no other, but an old doubt.
       ...(settled_at?.getTime() === notified_at?.getTime() ? [] : events.slice(1)),
       ...(notified_at ? [happened('notified', notified_at)] : []),
+      ...(misfit_at ? [happened('misfit', misfit_at)] : []),
     ]),
     outlook:
       state !== 'unknown'

@@ -102,6 +102,7 @@ export const money = {
   'money.event.called_refused': 'called refused',
   'money.event.after_all': 'turned out to be carried out',
   'money.event.notified': 'notification received from the platform',
+  'money.event.misfit': 'notification with another order or amount received from the platform',
   'money.event.resolved': 'outcome recorded by a person',
   'money.for_vendor': 'For the platform’s support',
   'money.vendor.refund': 'Please tell us whether this refund was carried out:',

@@ -93,6 +93,7 @@ export const money = {
   'money.event.called_refused': '认定为未执行',
   'money.event.after_all': '实际已执行',
   'money.event.notified': '收到平台通知',
+  'money.event.misfit': '收到订单或金额不一致的平台通知',
   'money.event.resolved': '人工结案',
   'money.for_vendor': '发给平台客服的文字',
   'money.vendor.refund': '请确认以下退款是否已执行：',
