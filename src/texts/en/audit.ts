@@ -2,7 +2,7 @@
 export const audit = {
   'audit.title': 'Audit',
   'audit.about':
-    'Every request of a person, recorded before it took effect. The record cannot be changed and is kept for 180 days.',
+    'Every request of a person, recorded before it took effect, but for what the shell asks or tells the platform itself (platform, refund settle). The record cannot be changed and is kept for 180 days.',
   'audit.when': 'When',
   'audit.who': 'Who',
   'audit.what': 'What',
@@ -17,7 +17,7 @@ export const audit = {
   'audit.dry_run_n': 'dry run {id}',
   'audit.more': 'and {count, number} more',
   'audit.none': 'There have been no requests yet.',
-  'audit.none.remedy': 'Everything that is done here, in the shell or through SQL is listed.',
+  'audit.none.remedy': 'Requests are listed whether they are made here, in the shell or through SQL.',
   'audit.no_match': 'Nothing matches these filters.',
   'audit.no_match.remedy': 'Clear them, or search for part of the name.',
   // Arguments of commands, by the names that they are stored under.

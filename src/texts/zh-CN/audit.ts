@@ -3,7 +3,8 @@ import type { Section } from '../section.ts'
 
 export const audit = {
   'audit.title': '审计',
-  'audit.about': '所有人工操作均在生效之前记录，任何人都无法修改，保留 180 天。',
+  'audit.about':
+    '所有人工操作均在生效之前记录（命令行直接向平台发出的调用除外：platform、refund settle），任何人都无法修改，保留 180 天。',
   'audit.when': '时间',
   'audit.who': '操作人',
   'audit.what': '操作',
