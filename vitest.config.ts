@@ -51,7 +51,7 @@ class LongFilesFirst extends BaseSequencer {
   }
 }
 
-const common = {
+export const common = {
   setupFiles: 'test/helpers/each-file.ts',
   tags: programTags(),
   pool: 'forks',
@@ -62,24 +62,24 @@ const common = {
   expect: { poll: { timeout: 60_000, interval: 50 } },
 } as const
 
+export const tests = {
+  ...common,
+  name: 'tests',
+  include: ['test/**/*.test.ts'],
+  exclude: [...LONG, ...LONG_ALONE, ...ALONE],
+  // A process runs file after file, and reads what they import only once: this halves the time.
+  isolate: false,
+  // Half of the time they wait for what happens.
+  maxWorkers: 5,
+}
+
 export default defineConfig({
   test: {
     globalSetup: 'test/helpers/global-setup.ts',
     tags: common.tags,
     sequence: { sequencer: LongFilesFirst },
     projects: [
-      // A process runs file after file, and reads what they import only once: this halves the time.
-      {
-        test: {
-          ...common,
-          name: 'tests',
-          include: ['test/**/*.test.ts'],
-          exclude: [...LONG, ...LONG_ALONE, ...ALONE],
-          isolate: false,
-          // Half of the time they wait for what happens.
-          maxWorkers: 5,
-        },
-      },
+      { test: tests },
       {
         test: {
           ...common,

@@ -1,11 +1,37 @@
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
-import unit from '../../vitest.unit.config.ts'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { common, tests } from '../../vitest.config.ts'
+import { unitTests } from '../unit.ts'
 
-/** The unit tests of the folders whose code is mutated. */
-const FOLDERS = ['directory', 'money', 'pacing', 'platform', 'sync']
-const include = unit.test?.include?.filter(file => FOLDERS.includes(file.split('/')[1] ?? '')) ?? []
+/** The folders of tests that hold a folder of src, where it is not the one of its name alone. */
+const HELD_BY: Record<string, string[]> = {
+  directory: ['directory', 'sync'],
+  pacing: ['pacing', 'sync'],
+  platform: ['platform', 'emulator', 'contract'],
+}
+const folder = process.env.FOLDER
+if (!folder) throw new Error('FOLDER says which folder of src is changed, such as FOLDER=money')
 
-/** Changed code counts its way through every test, which takes several times as long. */
-const testTimeout = 60_000
+/** The first test that fails is enough, so the fast ones come first. */
+class UnitTestsFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const unit = new Set(unitTests().map(file => join(import.meta.dirname, '..', file)))
+    const rank = ({ moduleId }: TestSpecification) => (unit.has(moduleId) ? 0 : 1)
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
+  }
+}
 
-export default defineConfig({ ...unit, test: { ...unit.test, include, testTimeout } })
+export default defineConfig({
+  test: {
+    ...common,
+    globalSetup: 'test/helpers/global-setup.ts',
+    include: (HELD_BY[folder] ?? [folder]).map(held => `test/${held}/**/*.test.ts`),
+    exclude: tests.exclude,
+    isolate: false,
+    sequence: { sequencer: UnitTestsFirst },
+    // Changed code counts its way through every test, and one that waits in vain is to end.
+    testTimeout: 60_000,
+    expect: { poll: { timeout: 10_000, interval: 50 } },
+  },
+})
