@@ -29,6 +29,8 @@ export interface CronJob {
   schedule: string
   /** The mirror that it reads: it runs if MIRRORS lists that. */
   mirror?: Mirror
+  /** It may not be switched off, nor paused (`dirsync.pause_effect`). */
+  isNeeded?: true
   /** @returns the runs that it requested or joined, if it is about runs */
   // biome-ignore lint/suspicious/noConfusingVoidType: most jobs are not about runs, and return nothing
   run(context: JobContext): Promise<readonly number[] | void>
@@ -77,6 +79,7 @@ export const CRON_JOBS: readonly CronJob[] = [
     name: 'sweep',
     does: 'puts lost jobs back into the queue',
     schedule: '*/3 * * * * *',
+    isNeeded: true,
     run: ({ feeder }) => feeder.sweep(),
   },
   {

@@ -6,7 +6,7 @@ import { Loop } from '../src/lib/loop.ts'
 import { ownZone } from '../src/lib/time-text.ts'
 import { ALIVE } from '../src/sync/processes/process.ts'
 import { MIRRORS, type Mirror } from '../src/sync/runs/mirror-kind.ts'
-import { message } from '../src/texts/message.ts'
+import { type Message, message } from '../src/texts/message.ts'
 import { CRON_JOBS, type CronJob, type JobContext } from './index.ts'
 import { longestInterval } from './interval.ts'
 
@@ -21,7 +21,7 @@ interface ScheduledJob {
 
 /**
  * The schedule of every job: its default, or `SCHEDULE_<JOB>`; `off` leaves it out, as does a mirror that is not switched on.
- * @throws ConfigError for a wrong expression, or a setting that names no job
+ * @throws ConfigError for a wrong expression, `off` for a job that is needed, or a setting that names no job
  */
 export function scheduledJobs(
   schedules: Record<string, string>,
@@ -37,15 +37,16 @@ export function scheduledJobs(
       ])
   return CRON_JOBS.flatMap(job => {
     const expression = schedules[job.name] ?? job.schedule
-    if (expression.toLowerCase() === 'off') return []
+    const refused = (wanted: Message) => {
+      const held = JSON.stringify(expression)
+      return new ConfigError([message('said.setting_holds', { name: settingName(job.name), held, wanted })])
+    }
+    if (expression.toLowerCase() === 'off') {
+      if (job.isNeeded) throw refused(message('said.never_paused', { job: job.name }))
+      return []
+    }
     if (!cron.validate(expression))
-      throw new ConfigError([
-        message('said.setting_holds', {
-          name: settingName(job.name),
-          held: JSON.stringify(expression),
-          wanted: message('said.wanted_cron', { example: JSON.stringify(job.schedule) }),
-        }),
-      ])
+      throw refused(message('said.wanted_cron', { example: JSON.stringify(job.schedule) }))
     return job.mirror && !mirrors.includes(job.mirror) ? [] : [{ job, expression }]
   })
 }

@@ -178,9 +178,15 @@ describe('an acknowledged alert', () => {
     expect(toOps({ alerts: [over], told: [knowsIt] }).events).toEqual(['halt recovered'])
   })
 
-  test('is raised first if it was not told yet, and held back like any other', () => {
+  test('is not told to those who had not heard of it: somebody is dealing with it', () => {
     const tokens = alert({ rule: 'tokens', acknowledged })
-    expect(toOps({ alerts: [tokens] }).events).toEqual(['tokens raised'])
+    expect(toOps({ alerts: [tokens] })).toEqual(SILENCE)
+    expect(toOps({ alerts: [tokens], told: [told(tokens, null, { isWithheld: true })] })).toEqual(SILENCE)
+    expect(toOps({ alerts: [ended({ rule: 'tokens', acknowledged })] })).toEqual(SILENCE)
+  })
+
+  test('is held back like any other', () => {
+    const tokens = alert({ rule: 'tokens', acknowledged })
     expect(toOps({ alerts: [tokens], told: [told(tokens, MINUTE)], isQuiet: true })).toEqual(SILENCE)
   })
 })

@@ -59,6 +59,14 @@ describe('the schedule', () => {
     },
   )
 
+  test('refuses to leave out the job without which what the queue loses is never sent', () => {
+    const refused = () => scheduledJobs({ sweep: 'off' })
+    expect(refused).toThrow(ConfigError)
+    expect(refused).toThrow(
+      'SCHEDULE_SWEEP holds "off" but sweep cannot be paused: what the queue loses would never be sent',
+    )
+  })
+
   test('refuses a setting that names no job, and names those there are', () => {
     const refused = () => scheduledJobs({ 'sync-change': EVERY_SECOND })
     expect(refused).toThrow(ConfigError)
