@@ -174,7 +174,7 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
     logger,
   })
   stops.afterwards(() => queue.close())
-  await queue.prepare()
+  if (needsQueue(roles)) await queue.prepare()
   entry.showQueue(queue)
   return { ...options, hr, pool, queue, deployment, entry, cronJobs, tracing, notified: [] }
 }

@@ -168,7 +168,8 @@ async function assertMigrated(pool: Pool, checked: CheckedSettings): Promise<voi
   )
 }
 
-function nothingHere({ program }: CheckedSettings): FailedError {
+/** Without settings and without a trial there is nothing to look at. */
+export function nothingHere({ program }: CheckedSettings): FailedError {
   return new FailedError(message('said.nothing_here_yet', { command: `${program} start` }))
 }
 

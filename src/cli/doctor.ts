@@ -5,10 +5,11 @@ import { type CheckResult, failed } from '../doctor/finding.ts'
 import { settingsFailures, settingsFindings } from '../doctor/settings.ts'
 import { createLogger } from '../lib/logger.ts'
 import type { Language } from '../texts/texts.ts'
+import { nothingHere } from './context.ts'
 import { FailedError, saidOf } from './failure.ts'
 import { said, say, shellLanguage, speak } from './language.ts'
 import { colours, pad, plain, print, printJson, terminalWidth, wrap } from './output.ts'
-import { type CheckedSettings, checkSettings, openSettings } from './settings.ts'
+import { type CheckedSettings, checkSettings, isTrialHere, openSettings } from './settings.ts'
 
 /** `dirsync doctor`: every check, one line each. */
 export function doctorCommand(program: Command): void {
@@ -57,9 +58,10 @@ async function examineAll(): Promise<{ findings: CheckResult[]; language: Langua
   await using opened = new AsyncDisposableStack()
   let config: Config
   try {
+    if (checked.embedded && !isTrialHere()) throw nothingHere(checked)
     config = opened.use(await openSettings(checked, loadConfig, logger, { isSaid: true })).config
   } catch (error) {
-    // The embedded parts failed to start.
+    // There are no embedded parts, or they failed to start.
     const findings = [...settingsFindings(env, checked.embedded), failed('dirsync', saidOf(error))]
     return { findings, language: checked.language }
   }

@@ -1,9 +1,11 @@
 import type { Command } from 'commander'
 import { ConfigError, loadConfig } from '../config.ts'
 import { assertNoPooler } from '../lib/database.ts'
+import { codeOf, saidOf } from '../lib/failure.ts'
 import { io } from '../lib/io.ts'
 import { migrate } from '../lib/migrate.ts'
 import { openQueueStore } from '../queue/backend.ts'
+import type { QueueStore } from '../queue/store.ts'
 import { message } from '../texts/message.ts'
 import { storeTexts } from '../texts/store.ts'
 import { openStores } from './context.ts'
@@ -39,14 +41,26 @@ async function run(options: { json?: true }): Promise<void> {
   const { applied, reviewerStatements } = await migrate(pool)
   await storeTexts(pool)
   const queue = openQueueStore({ redisUrl: config.REDIS_URL, databaseUrl: config.DATABASE_URL })
-  await queue.prepare()
+  const isReady = await prepare(queue)
   tellWhatIsMissing(checked)
   if (options.json) return printJson({ applied, reviewer_statements: reviewerStatements, queue: queue.kind })
   for (const name of applied) print(said(message('said.applied', { name })))
   if (applied.length === 0) print(said(message('said.schema_is_new')))
-  print(say('shell.queue_ready', { place: queue.kind === 'redis' ? 'Redis' : 'PostgreSQL' }))
+  if (isReady) print(say('shell.queue_ready', { place: queue.kind === 'redis' ? 'Redis' : 'PostgreSQL' }))
   if (reviewerStatements.length > 0)
     print('', `-- ${say('shell.for_administrator')}`, ...reviewerStatements.map(statement => `${statement};`))
+}
+
+/** Whether the queue is ready. Redis has no schema: who does not need it need not wait for it, and others say so when they start. */
+async function prepare(queue: QueueStore): Promise<boolean> {
+  try {
+    await queue.prepare()
+    return true
+  } catch (error) {
+    if (queue.kind !== 'redis' || codeOf(error) !== 'QUEUE_UNAVAILABLE') throw error
+    io().stderr.write(`dirsync: ${said(saidOf(error))}\n`)
+    return false
+  }
 }
 
 /** Tells people who wonder why nothing works which settings are missing. */

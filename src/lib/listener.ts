@@ -59,15 +59,18 @@ export class Listener {
 
 /** Calls `wake` on every notification of channel `dirsync`, and after every reconnect, since some may have been missed. */
 export function dirsyncListener(url: string, logger: Logger, wake: (payload: string) => void): Listener {
+  let isLost = false
   return new Listener({
     connection: () => createClient(url, 'listener'),
     listen: async client => {
       await client.query('listen dirsync')
+      isLost = false
       wake('')
     },
     heard: wake,
     lost: error => {
-      logger.warn({ error }, 'the notification connection dropped; polling goes on')
+      logger[isLost ? 'debug' : 'warn']({ error }, 'the notification connection dropped; polling goes on')
+      isLost = true
       return RECONNECT_MS
     },
   })

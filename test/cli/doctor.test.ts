@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -64,6 +65,15 @@ test('when all is well, every check is a line and none fails', async () => {
   expect(examined.stdout).toMatch(/^warn +console +no user can sign in/m)
   expect(examined.stdout).toMatch(/^ +→ Add the first user with .*dirsync users add NAME --role/m)
   expect(wideLines(examined.stdout)).toEqual([])
+})
+
+test('without settings and without a trial it says so, and makes none', async () => {
+  const examined = await dirsync(['doctor'])
+  expect(examined.code).toBe(1)
+  expect(examined.stdout).toMatch(
+    /^FAIL +dirsync +DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL are\s+not set/m,
+  )
+  expect(existsSync('.dirsync')).toBe(false)
 })
 
 test('a rate that a person has lowered is told as such', async () => {

@@ -1,6 +1,7 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { dirsyncListener } from '../../src/lib/listener.ts'
 import { aliveProcesses, deregister, heartbeat } from '../../src/sync/processes/process.ts'
+import { PATIENTLY, recordLog } from '../queue/queue-helpers.ts'
 import { hash } from '../sync/planted.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
 
@@ -47,6 +48,16 @@ test('a connection that is cut comes back by itself, and wakes for what was miss
   expect(await next()).toBe('')
   await notify('run')
   expect(await next()).toBe('run')
+})
+
+test('an outage is a warning once, however long it lasts', async () => {
+  const { logger, lines } = recordLog()
+  const listener = dirsyncListener('postgres://nobody@127.0.0.1:1/none', logger, () => {})
+  onTestFinished(() => listener.close())
+  logger.level = 'debug'
+  await listener.start()
+  await vi.waitFor(() => expect(lines.filter(({ level }) => level === 20)).toHaveLength(1), PATIENTLY)
+  expect(lines.filter(({ level }) => level === 40)).toHaveLength(1)
 })
 
 test('a database that is away at the start does not stop the process', async () => {

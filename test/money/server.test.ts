@@ -97,6 +97,22 @@ test('close ends idle connections and half-sent requests at once, leaves no data
     .toBe(0)
 })
 
+test('it starts while Redis is away, and so does the upgrade before it', async () => {
+  await using company = await createCompany({
+    employees: 1,
+    settings: { NOTIFICATION_PORT: '0', LOG_LEVEL: 'info' },
+  })
+  const env = { ...company.settings, REDIS_URL: 'redis://127.0.0.1:1' }
+  await using upgrade = spawnDirsync(['migrate'], { env })
+  expect(await upgrade.exited).toEqual({ code: 0, signal: null })
+  expect(upgrade.stderr).toMatch(/^dirsync: Redis does not answer/)
+  expect(upgrade.stdout).not.toContain('ready')
+  await using service = spawnDirsync(['start', '--roles', 'notifications'], { env })
+  const [, url = ''] = await service.waitForLine(/"msg":"Refund notifications: ([^"]+)"/)
+  expect(await post(url, 'x')).toBe('fail')
+  expect(await service.kill('SIGTERM')).toEqual({ code: 0, signal: null })
+})
+
 test('where NOTIFICATION_URL is set, dirsync start receives notifications; else it does not', async () => {
   await using company = await createCompany({
     employees: 1,
