@@ -76,10 +76,11 @@ describe('the journal', () => {
 
   test('forgets what was not sent, and nothing else', async () => {
     await writeDown(store)
-    await refundJournal.forget(store.pool, R1)
+    expect(await refundJournal.forget(store.pool, R1)).toBe(true)
+    expect(await refundJournal.forget(store.pool, R1)).toBe(false)
     await writeDown(store)
     await refundJournal.storeAnswer(store.pool, R1, ACCEPTED)
-    await refundJournal.forget(store.pool, R1)
+    expect(await refundJournal.forget(store.pool, R1)).toBe(false)
     expect(await stateOf()).toBe('accepted')
   })
 

@@ -7,8 +7,8 @@ import {
   refundJournal,
   storeVerdict,
 } from '../../src/money/refund.ts'
-import { sendRefund } from '../../src/money/send.ts'
-import { settleNow } from '../../src/money/settle.ts'
+import { failedAnswer, sendRefund } from '../../src/money/send.ts'
+import { readRefundedSoFar, refundedBefore, settleNow } from '../../src/money/settle.ts'
 import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformError } from '../../src/platform/errors.ts'
 import { inWords } from '../../src/texts/message.ts'
@@ -235,6 +235,22 @@ describe('a refund', () => {
     })
     expect(await refunds.calls(REFUND_CALL)).toBe(1)
   })
+})
+
+test('a failure of our own says nothing of what was carried out', () => {
+  expect(failedAnswer(new TypeError('a defect'), SILENT)).toMatchObject({
+    state: 'unknown',
+    platformCode: null,
+  })
+})
+
+test.each([
+  ['1.00', '1.00', '1.00'],
+  ['2.50', '0.00', '2.50'],
+  ['0.99', '1.00', null],
+  [null, '0.00', null],
+])('an order with %s refunded by its record, and %s at least, had %s before', (shown, atLeast, before) => {
+  expect(refundedBefore({ shown, atLeast })).toBe(before)
 })
 
 describe('a number that was used', () => {
@@ -539,6 +555,37 @@ describe('nothing is sent, and the number stays free,', () => {
   ])('when the platform %s', async (_, fault, expected) => {
     await refunds.fault(REFUND_CALL, fault)
     expect(await notSent(send())).toMatchObject(expected)
+  })
+
+  test.each([
+    ['there is no new one', { httpStatus: 500 }, { operation: 'token/create' }],
+    ['the new one is refused, too', {}, { platformCode: 1000210004 }],
+  ])('when its token is refused, and %s', async (_, ofToken, expected) => {
+    await refunds.refunded() // so there is a token
+    await refunds.control('POST', 'faults', { operation: REFUND_CALL, times: 2, code: 1000210004 })
+    if (Object.keys(ofToken).length > 0) await refunds.fault('token/create', ofToken)
+    const error = await send().catch(failure => failure)
+    await refunds.release()
+    expect(await notSent(Promise.reject(error))).toMatchObject(expected)
+  })
+
+  test('when the order was refunded since the person agreed to what they saw', async () => {
+    const agreed = await readRefundedSoFar(
+      refunds.deps,
+      { outer_trade_no: ORDER, enterprise_code: '' },
+      undefined,
+    )
+    const other = `${REQUEST.outerRefundNo}b`
+    await send({ outerRefundNo: other, refundAmount: '1.00' })
+    const sent = () => sendRefund(refunds.deps, REQUEST, { ...ME, agreed })
+    await expect(sent()).rejects.toMatchObject({
+      code: 'ORDER_CHANGED',
+      message: expect.stringContaining(ORDER),
+    })
+    expect(await refunds.refund()).toBeNull()
+    expect(await refunds.refunded()).toBe('1.00')
+    Object.assign(agreed, { shown: '1.0', atLeast: '1.00' })
+    expect(await sent()).toMatchObject({ state: 'accepted' })
   })
 
   test('and the audit says so: under its number it has one refund', async () => {

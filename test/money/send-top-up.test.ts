@@ -100,6 +100,14 @@ describe('a top-up application', () => {
     expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
   })
 
+  test('is refused under a number that was used, with what became of it', async () => {
+    await send()
+    await expect(send({ account_openid: 'another-account', amount: '1.00' })).rejects.toMatchObject({
+      code: 'ALREADY_SENT',
+      message: expect.stringMatching(/250\.00 .*points-account.* accepted/),
+    })
+  })
+
   test('is not sent while another process sends it', async () => {
     await sender(refunds.store, { topUp: CODE })
     await expect(send()).rejects.toMatchObject({

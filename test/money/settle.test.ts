@@ -193,6 +193,14 @@ describe('a refund whose sender died', () => {
     expect(await refunds.refund()).toMatchObject({ state: 'notified', misfit_at: null })
   })
 
+  test('is accepted when the order record shows it, whatever the platform has notified of', async () => {
+    await writtenDown()
+    const notification = { outer_refund_no: NO, outer_trade_no: ORDER, trade_no: TRADE_NO }
+    await recordNotification(refunds.store.pool, { ...notification, refund_amount: '4.50' })
+    await carryOut()
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'accepted' })
+  })
+
   test('is left alone while the sender lives', async () => {
     await mirrored()
     await writtenDown()
@@ -248,6 +256,7 @@ describe('a refund of an order whose trade number is known', () => {
     [4, 'pending refund'],
     [5, 'refunding'],
     [7, 'reversed'],
+    [99, 'an unknown one'],
   ])(
     'is not rejected while the payment order has status %i: a person has to decide',
     async (status, meaning) => {
@@ -549,7 +558,12 @@ describe('settling', () => {
     const stopping = performance.now()
     await started.stop()
     expect(performance.now() - stopping).toBeLessThan(20_000)
-    expect(worded(await refunds.refund())).toMatchObject({ state: 'unknown' })
+    const message = expect.stringContaining('ended before')
+    expect(worded(await refunds.refund())).toMatchObject({
+      state: 'unknown',
+      message,
+      left_to_person_at: null,
+    })
   })
 })
 

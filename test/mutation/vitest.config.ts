@@ -4,11 +4,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { common, tests } from '../../vitest.config.ts'
 import { unitTests } from '../unit.ts'
 
-/** The folders of tests that hold a folder of src, where it is not the one of its name alone. */
+/** The tests that hold a folder of src, where they are not those of its name alone. */
 const HELD_BY: Record<string, string[]> = {
-  directory: ['directory', 'sync'],
-  pacing: ['pacing', 'sync'],
-  platform: ['platform', 'emulator', 'contract'],
+  directory: ['directory/*', 'sync/*'],
+  money: ['money/*', 'console/{money,records,lists}'],
+  pacing: ['pacing/*', 'sync/*'],
+  platform: ['{platform,emulator,contract}/*'],
 }
 const folder = process.env.FOLDER
 if (!folder) throw new Error('FOLDER says which folder of src is changed, such as FOLDER=money')
@@ -26,7 +27,7 @@ export default defineConfig({
   test: {
     ...common,
     globalSetup: 'test/helpers/global-setup.ts',
-    include: (HELD_BY[folder] ?? [folder]).map(held => `test/${held}/**/*.test.ts`),
+    include: (HELD_BY[folder] ?? [`${folder}/**/*`]).map(held => `test/${held}.test.ts`),
     exclude: tests.exclude,
     isolate: false,
     sequence: { sequencer: UnitTestsFirst },
