@@ -19,6 +19,7 @@ import {
   noteChannels,
   noteOtherChannels,
   readOutlook,
+  readRecipients,
   recordFindings,
   wasEvaluated,
 } from './record.ts'
@@ -120,15 +121,13 @@ interface AlerterOptions {
 export class Alerter {
   readonly #options: AlerterOptions
   readonly #loop: Loop
-  /** The channels that are told of alerts. */
-  readonly #told: readonly Channel[]
   readonly #away: DatabaseAway
 
   constructor(options: AlerterOptions) {
     const { databaseAwayMs, logger, intervalMs } = options
     this.#options = options
-    this.#told = options.channels.filter(({ settings }) => !settings.events)
-    this.#away = new DatabaseAway({ ...options, channels: this.#told, afterMs: databaseAwayMs })
+    const channels = options.channels.filter(({ settings }) => !settings.events)
+    this.#away = new DatabaseAway({ ...options, channels, afterMs: databaseAwayMs })
     this.#loop = new Loop({
       step: () => this.#step(),
       pauseMs: intervalMs,
@@ -182,11 +181,11 @@ export class Alerter {
     const changes = await recordFindings(client, await find(now))
     await noteChannels(client, channels)
     const givenUp = await giveUpOld(client)
-    const outlook = await readOutlook(client, this.#told)
-    const settings = this.#told.map(channel => channel.settings)
-    const { drafts, withheld } = decide(outlook, settings, limits)
+    const recipients = await readRecipients(client)
+    const outlook = await readOutlook(client, recipients)
+    const { drafts, withheld } = decide(outlook, recipients, limits)
     const messages = drafts.map(draft => {
-      const { language = 'en' } = settings.find(({ name }) => name === draft.channel) ?? {}
+      const { language = 'en' } = recipients.find(({ name }) => name === draft.channel) ?? {}
       return {
         draft,
         message: compose(language, draft, { now, stop: outlook.stop, consoleUrl, deployment }, limits),

@@ -1,7 +1,8 @@
 import { LOCKS } from '../lib/advisory-lock.ts'
 import { type ClientBase, onlyRow, type Pool } from '../lib/database.ts'
+import { IS_IN_SETTINGS } from '../sync/health/health.ts'
 import { haltWhere } from '../sync/outbox/halts.ts'
-import { type Channel, targetOf } from './channel.ts'
+import { type Channel, type ChannelSettings, targetOf } from './channel.ts'
 import type { Outlook, RaisedAlert, Told } from './decide.ts'
 import { IS_FREE } from './outbox.ts'
 import { CALM_MINUTES, type Finding, RULE_NAMES, RULES, type RuleName } from './rule.ts'
@@ -210,6 +211,16 @@ async function storeChannels(db: ClientBase, channels: readonly Channel[]): Prom
   )
 }
 
+/** The channels that any process has, and that are told of alerts: whoever has one sends what is written for it. */
+export async function readRecipients(db: ClientBase): Promise<Recipients> {
+  const { rows } = await db.query<Recipients[number]>(
+    `select name, kind, least, language from dirsync.alert_channel where ${IS_IN_SETTINGS} and events is null order by name`,
+  )
+  return rows
+}
+
+type Recipients = readonly Pick<ChannelSettings, 'name' | 'kind' | 'least' | 'language'>[]
+
 /** How long an ended alert is still considered: its recovery may have to wait for quiet hours, or a channel that is away. */
 const ENDED_WITHIN = `interval '7 days'`
 
@@ -222,18 +233,15 @@ const EVENTS_FIRST = `interval '10 minutes'`
  * of messages that were given up. Events that a webhook was to get before it was switched to alerts are no news of theirs: it
  * gets them first, unless it has not taken them by {@link EVENTS_FIRST}.
  */
-export async function readOutlook(db: ClientBase, channels: readonly Channel[]): Promise<Outlook> {
-  const names = channels.map(({ settings }) => settings.name)
+export async function readOutlook(db: ClientBase, recipients: Recipients): Promise<Outlook> {
+  const names = recipients.map(({ name }) => name)
   const { rows: takenBack } = await db.query<{ id: number; channel: string }>(
     `select id, channel from dirsync.alert_message
      where state = 'waiting' and channel = any ($1)
        and (kind <> 'events' or channel <> all ($2)
             or created_at not between now() - ${EVENTS_FIRST} and now()) and ${IS_FREE}
      order by id for update skip locked`,
-    [
-      names,
-      channels.filter(({ settings }) => settings.kind === 'webhook').map(({ settings }) => settings.name),
-    ],
+    [names, recipients.filter(({ kind }) => kind === 'webhook').map(({ name }) => name)],
   )
   const free = takenBack.map(({ id }) => id)
   const { rows: busy } = await db.query<{ channel: string }>(

@@ -335,6 +335,22 @@ describe('channels of processes with other settings', () => {
     expect(await failing()).toEqual([{ name: 'other' }])
   })
 
+  test('are told what is wrong, whichever process judges', async () => {
+    const [inbox, other] = [await Inbox.open(), await Inbox.open()]
+    wrong = []
+    const from = judgements
+    await startProcess([inbox.channel()], { intervalMs: 100 })
+    await until(async () => judgements > from)
+    // It has its turn only once the first is gone.
+    await startProcess([other.channel({ name: 'other', least: 'critical' })], { intervalMs: MINUTE })
+    await until(async () => (await store.rows('select from dirsync.alert_channel')).length === 2)
+    wrong = [finding('tokens'), finding('halt')]
+    expect(said(await inbox.arrival(1))).toBe('halt raised, tokens raised')
+    expect(said(await other.arrival(1))).toBe('halt raised')
+    await mend()
+    expect(said(await other.arrival(2))).toBe('halt recovered')
+  })
+
   test('are noted although another process judges', async () => {
     const [inbox, other] = [await Inbox.open(), await Inbox.open()]
     wrong = []
