@@ -163,6 +163,11 @@ export function hrAddresses({ sources }: Config): Record<string, string> {
   return Object.fromEntries(sources.map(source => [source.name, placeOf(source)]))
 }
 
+/** Where the queue is, without user, password and parameters. */
+export function queueAddress({ REDIS_URL }: Pick<Config, 'REDIS_URL'>): string {
+  return REDIS_URL?.replace(/\/\/.*@/, '//').replace(/[?#].*/, '') ?? 'PostgreSQL'
+}
+
 const DEFAULT_PORTS: Record<string, string> = {
   'postgres:': '5432',
   'postgresql:': '5432',

@@ -3,7 +3,14 @@ import { hostname } from 'node:os'
 import { CronScheduler, scheduledJobs } from '../jobs/scheduler.ts'
 import { startAlertService } from './alerts/alerter.ts'
 import { type Config, type Environment, environment } from './config.ts'
-import { accountOf, connectHr, connectPlatform, hrAddresses, knownSources } from './connections.ts'
+import {
+  accountOf,
+  connectHr,
+  connectPlatform,
+  hrAddresses,
+  knownSources,
+  queueAddress,
+} from './connections.ts'
 import { startConsole } from './console/server.ts'
 import { ChangeListener } from './hr/postgres/change-listener.ts'
 import { type HrSources, listenerOf, type NamedSource, type SourceScope, WHOLE } from './hr/sources.ts'
@@ -211,6 +218,7 @@ async function register(pool: Pool, { config, roles, logger }: ServiceOptions, h
   const me = {
     ...{ id: randomUUID(), host: hostname(), pid: process.pid, roles: [...roles], version: VERSION },
     ...{ hrOwners: hr.owners, hrAddresses: hrAddresses(config) },
+    queueAddress: queueAddress(config),
   }
   let pacing: (() => Pacing) | undefined
   let queue: QueueState | undefined

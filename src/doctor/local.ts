@@ -152,15 +152,17 @@ export async function examineService(pool: Pool, program: string): Promise<Check
     missing.length > 0
       ? warning('processes', missingRolesSaid(missing, program))
       : ok('processes', message('doctor.running', { processes: alive })),
-    ...addresses.map(({ source, address, processes }) =>
-      warning(
-        'processes',
+    ...addresses.map(({ source, address, processes }) => {
+      if (source === null) {
+        const what = message('doctor.queues', { address, processes })
+        return warning('processes', what, message('doctor.same_queue'))
+      }
+      const what =
         source === ''
           ? message('doctor.addresses', { address, processes })
-          : message('doctor.addresses_of_source', { name: source, address, processes }),
-        message('doctor.same_address'),
-      ),
-    ),
+          : message('doctor.addresses_of_source', { name: source, address, processes })
+      return warning('processes', what, message('doctor.same_address'))
+    }),
     ...halts.map(({ scope, category, message: reason, remedy }) => {
       if (category === 'paused') return warning('halt', reason, remedy)
       const what = message('said.halt', { what: haltOf(scope), reason })

@@ -38,4 +38,11 @@ alter table dirsync.alert add column grew_at timestamptz;
 comment on column dirsync.alert.grew_at is
   'When there was last more of it than someone had acknowledged, so that channels are told again; null: never.';
 
+-- Where each process has the queue -------------------------------------------------------------------
+
+alter table dirsync.process add column queue_address text;
+comment on column dirsync.process.queue_address is
+  'Where the process has the queue, without user and password; PostgreSQL: in this database. Null: it is of an earlier version. '
+  'A worker on another queue than the scheduler''s gets no work.';
+
 revoke execute on all functions in schema dirsync from public;

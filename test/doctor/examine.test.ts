@@ -1,11 +1,14 @@
+import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { loadConfig } from '../../src/config.ts'
+import { queueAddress } from '../../src/connections.ts'
 import { examine } from '../../src/doctor/examine.ts'
 import { CheckResult } from '../../src/doctor/finding.ts'
 import { createLogger } from '../../src/lib/logger.ts'
+import { heartbeat, type Role } from '../../src/sync/processes/process.ts'
 import { until } from '../helpers/company.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { createMariadbDatabase, startMariadb } from '../helpers/mariadb.ts'
@@ -34,6 +37,30 @@ test('a process that holds its settings examines itself, finding by finding', as
   expect(findings.map(({ check }) => check)).toEqual(
     expect.arrayContaining(['schedules', 'database', 'queue', 'hr', 'mapping', 'platform', 'credentials']),
   )
+})
+
+test('processes whose queues are in different places are named', async () => {
+  await using deployment = await createDeployment({ migrated: true })
+  const beat = (pid: number, role: Role, redisUrl: string | null) =>
+    heartbeat(deployment.own.pool, {
+      ...{ id: randomUUID(), host: 'host', pid, roles: [role], version: '1', pacer: null },
+      queueAddress: queueAddress({ REDIS_URL: redisUrl }),
+    })
+  const told = async () =>
+    (await findingsOf(deployment.settings))
+      .filter(({ check }) => check === 'processes')
+      .map(({ status, what }) => `${status} ${what}`)
+  await beat(1, 'scheduler', 'redis://anna:s%40cret@cache:6379/2?family=0')
+  await beat(2, 'worker', 'redis://cache:6379/2')
+  // The console asks no queue.
+  await beat(3, 'console', null)
+  expect(await told()).toEqual(['ok running: 1 scheduler; 1 worker; 1 console'])
+  await beat(4, 'worker', null)
+  expect(await told()).toEqual([
+    'ok running: 1 scheduler; 2 worker; 1 console',
+    'warning process host (4) has the queue in PostgreSQL, and others have it elsewhere',
+    'warning process host (1), host (2) has the queue in redis://cache:6379/2, and others have it elsewhere',
+  ])
 })
 
 test('of the times in HR, the newest against the clock, and those that tell nothing', async () => {

@@ -66,6 +66,7 @@ const SET_BACK = `
  * Registers the process, or renews its heartbeat.
  * @param me.pacer the state of its pacer; null without one
  * @param me.queue default: the process has not checked it
+ * @param me.queueAddress where it has the queue; default: it does not say
  * @param me.consoleUrl where its console listens; default: it has none
  * @param me.hrOwners the HR source of each enterprise as it knows them; default: it does not use HR
  * @param me.hrAddresses where it reads each source
@@ -76,6 +77,7 @@ export async function heartbeat(
   me: Omit<ProcessRow, 'startedAt'> & {
     pacer: Pacing | null
     queue?: QueueState | undefined
+    queueAddress?: string
     consoleUrl?: string | undefined
     hrOwners?: Owners
     hrAddresses?: Readonly<Record<string, string>>
@@ -85,8 +87,8 @@ export async function heartbeat(
   const { rows } = await db.query<{ outdated: boolean }>(
     `insert into dirsync.process
        (id, host, pid, roles, version, pacer, queue_away_since, queue_error, hr_owners, hr_addresses,
-        console_url)
-     values ($1, $2, $3, $4, $5, $6, now() - $7 * interval '1 ms', $8, $9, $10, $11)
+        console_url, queue_address)
+     values ($1, $2, $3, $4, $5, $6, now() - $7 * interval '1 ms', $8, $9, $10, $11, $12)
      on conflict (id) do update
      set heartbeat_at = now(), pacer = excluded.pacer, queue_away_since = excluded.queue_away_since,
          queue_error = excluded.queue_error, hr_owners = excluded.hr_owners, console_url = excluded.console_url
@@ -95,6 +97,7 @@ export async function heartbeat(
       ...[me.id, me.host, me.pid, me.roles, me.version, me.pacer],
       ...[me.queue?.awayMs ?? null, me.queue?.lastError ?? null],
       ...[me.hrOwners ?? null, me.hrAddresses ?? null, me.consoleUrl ?? null],
+      me.queueAddress ?? null,
     ],
   )
   return onlyRow(rows).outdated
@@ -150,19 +153,26 @@ export async function aliveProcesses(db: Pool): Promise<ProcessRow[]> {
   return rows
 }
 
+/** Something that living processes which plan or send find at different addresses; `source` null: the queue. */
+interface Address {
+  source: string | null
+  address: string
+  processes: string
+}
+
 /**
- * Sources of HR that living processes which plan or send read at different addresses, each with the processes there. That may
- * be one database under several names, so nothing is refused.
+ * Sources of HR, and the queue, that living processes which plan or send have at different addresses, each with the processes
+ * there. That may be one server under several names, so nothing is refused.
  */
-export async function differingAddresses(
-  db: Pool,
-): Promise<{ source: string; address: string; processes: string }[]> {
-  const { rows } = await db.query<{ source: string; address: string; processes: string }>(
+export async function differingAddresses(db: Pool): Promise<Address[]> {
+  const { rows } = await db.query<Address>(
     `select * from (
-       select a.key as source, a.value as address,
-              string_agg(${PROCESS_NAME}, ', ' order by p.host, p.pid) as processes,
-              count(*) over (partition by a.key) as addresses
-       from dirsync.process p cross join jsonb_each_text(p.hr_addresses) a
+       select a.source, a.address, string_agg(${PROCESS_NAME}, ', ' order by p.host, p.pid) as processes,
+              count(*) over (partition by a.source) as addresses
+       from dirsync.process p cross join lateral (
+         select key, value from jsonb_each_text(p.hr_addresses)
+         union all select null, p.queue_address where p.queue_address is not null
+       ) a (source, address)
        where p.${ALIVE} and p.roles && $1 group by 1, 2) read
      where addresses > 1 order by source, address`,
     [NEEDED_ROLES],

@@ -853,6 +853,9 @@ export const saidTexts = {
   'doctor.addresses': 'HR is read at {address} by process {processes}, and elsewhere by others',
   'doctor.same_address':
     'Where these are different databases, give all processes the same one and restart them: each would send what its own says.',
+  'doctor.queues': 'process {processes} has the queue in {address}, and others have it elsewhere',
+  'doctor.same_queue':
+    'Where these are different servers, give all processes the same REDIS_URL, or none, and restart them: a worker gets nothing from a queue that no scheduler fills.',
   'doctor.needs_database': 'not checked: the token and the pacer live in the database',
   'doctor.columns': '{file}: {names}',
   'doctor.unusable_because': '{address} gives no usable answer: {reason}',
