@@ -229,21 +229,19 @@ export class HrSource {
 
   /**
    * All departments, checked (codes present and unique, no cycles), and how many active employees are in them, in one snapshot.
-   * @param options.isForRun neither a partial delivery nor the one before it will do
+   * What goes by them cannot be undone, so neither a partial delivery nor the one before it will do.
    * @param options.timeoutMs longest time for each of its statements; default: none, as it may count all of HR
    */
   async departments({
     signal,
     timeoutMs = null,
-    isForRun = false,
   }: {
     signal?: AbortSignal
     timeoutMs?: number | null
-    isForRun?: boolean
   } = {}): Promise<DepartmentsInHr> {
     const ended = AbortSignal.any([this.#ended.signal, ...(signal ? [signal] : [])])
     ended.throwIfAborted()
-    const session = await this.#server.open({ name: 'dirsync', timeoutMs, isForRun })
+    const session = await this.#server.open({ name: 'dirsync', timeoutMs, isForRun: true })
     this.#readings.add(session)
     try {
       return await unlessAborted(this.#departmentsIn(session), ended)

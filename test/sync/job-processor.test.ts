@@ -15,6 +15,7 @@ import { JobProcessor } from '../../src/sync/work/job-processor.ts'
 import { duringTest } from '../helpers/during.ts'
 import { controlOf } from '../helpers/emulator-control.ts'
 import { freePort } from '../helpers/free-port.ts'
+import { delivered } from '../hr/files/delivered.ts'
 import { employee } from './outcomes.ts'
 import { LIMITS, PlanUnderTest } from './plan-under-test.ts'
 import { plant, plantRun } from './planted.ts'
@@ -91,6 +92,7 @@ describe('what a worker has in hand, but its call has been in line for longer th
   async function begin(
     keys: ClaimKey[],
     acquire: (request: { operation: string }) => Promise<void> = async () => {},
+    source = hr(),
   ): Promise<{ ended: Promise<void> }> {
     const pacer = Object.assign(new LocalPacer(10_000), { acquire })
     const client = new PlatformClient({ baseUrl: emulator.url, ...application, pacer })
@@ -100,7 +102,7 @@ describe('what a worker has in hand, but its call has been in line for longer th
     })
     const processor = new JobProcessor({
       ...{ pool: store.pool, client, locks, logger: SILENT, limits: LIMITS, tracing: UNTRACED },
-      hr: HrSources.one(hr()),
+      hr: HrSources.one(source),
       concurrentCalls: keys.length,
     })
     const [{ operation: name } = E0] = keys
@@ -194,6 +196,42 @@ describe('what a worker has in hand, but its call has been in line for longer th
     await locate('absent')
     expect(await tried()).toBeUndefined()
     expect(await writes()).toMatchObject([{ dept_code: 'D1' }])
+  })
+
+  test('is no deletion while the delivery is incomplete: it alone waits, and goes by the next one', async () => {
+    const files = await delivered()
+    const source = files.source(
+      'select userid, name, dept_code from staff',
+      `select dept_code, null as parent_code, active, now() - interval '1 day' as closed_at from units`,
+    )
+    const units = 'dept_code,active\nD0,1\n'
+    await files.deliver('staff.csv', 'userid,name,dept_code\ne0,n0,D0\n')
+    await files.deliver('units.csv', `${units}D1,0\nD2,0\n`)
+    await plans.plan('changes', { source })
+    await store.pool.query(`update dirsync.employee set platform_state = 'absent'`)
+    const limits = { departments: { count: 2, percent: 100 } }
+    expect(await plans.plan('departments', { source, limits })).toMatchObject({ planned: 2 })
+    // D1 is open again, and somebody is in D2.
+    await files.deliver('staff.csv', 'userid,name,dept_code\ne0,n0,D2\ne1')
+    await files.deliver('units.csv', `${units}D1,1\nD2,0`)
+    const deletions = ['D1', 'D2'].map(
+      entityKey => ({ ...E0, operation: 'delete-department', entityKey }) as const,
+    )
+    const outcomes = async () => {
+      await store.pool.query('update dirsync.pending set not_before = now()')
+      await (await begin(deletions, undefined, source)).ended
+      return store.rows(
+        `select outcome from (select distinct on (entity_key) * from dirsync.attempt where operation = 'delete-department'
+                              order by entity_key, id desc) latest`,
+      )
+    }
+    expect(await outcomes()).toEqual([{ outcome: 'wait' }, { outcome: 'wait' }])
+    expect(await store.rows('select from dirsync.halt')).toEqual([])
+    await files.deliver('staff.csv', 'userid,name,dept_code\ne0,n0,D2\n')
+    await files.deliver('units.csv', `${units}D1,1\nD2,0\n`)
+    // The worker before may still hold their locks.
+    await expect.poll(outcomes).toEqual([{ outcome: 'obsolete' }, { outcome: 'obsolete' }])
+    expect(await writes()).toEqual([])
   })
 
   test('is no deletion while something in HR is locked: it alone waits', async () => {

@@ -34,7 +34,7 @@ export async function previewDeletions(
   for (const source of sources)
     try {
       // As a run does, which takes no half delivery of files.
-      read.set(source, await source.hr.departments({ isForRun: true, timeoutMs: LOOKUP_MS }))
+      read.set(source, await source.hr.departments({ timeoutMs: LOOKUP_MS }))
     } catch (error) {
       preview.unread.push(message('said.source_unread_because', { name: source.name, reason: saidBy(error) }))
       if (!isOfHr(error) || preview.unread.length === sources.length) throw error

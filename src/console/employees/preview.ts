@@ -95,7 +95,7 @@ async function previewDepartments(
 ): Promise<Pick<RunPreview, 'departments' | 'departmentsError'>> {
   if (!source.hr.hasDepartments) return { departments: null, departmentsError: null }
   try {
-    const facts = await departmentFacts(db, source, await source.hr.departments({ isForRun: true }), limits)
+    const facts = await departmentFacts(db, source, await source.hr.departments(), limits)
     const { total, deletions } = facts
     const departments = { total, deletions, verdict: departmentsVerdict(facts, limits) }
     return { departments, departmentsError: null }

@@ -24,7 +24,7 @@ import type { FilesSettings } from './settings.ts'
 /*
  * The last complete delivery of a folder, kept as a DuckDB database with a table for each file. The files that some mapping
  * reads are checked, loaded as soon as they are complete, beside the kept delivery, and replace it with one rename: a reader
- * sees one or the other. A file that is incomplete or unreadable never replaces the one before it.
+ * sees one or the other. If a file of them is incomplete or unreadable, none of them replaces the one before it.
  */
 
 /** A kept delivery, open for reading. */
@@ -60,8 +60,8 @@ export class Deliveries {
   #lookedAt: Date | null = null
   /** The file of which the log has said that it is not read. */
   #hidden: string | null = null
-  /** Files that could not be opened or loaded through no fault of their own: not retried for a while. */
-  #refused: { states: string; problem: Said; until: number } | null = null
+  /** By tables: files that were not taken, and until when they are not read again. */
+  readonly #refused = new Map<string, Refused & { states: string }>()
   readonly #refreshing = new Map<string, Promise<RefreshResult>>()
   #last: Promise<unknown> = Promise.resolve()
   #reading: Promise<Folder> | undefined
@@ -97,7 +97,7 @@ export class Deliveries {
       : Promise.race([refreshing, afterMs(timeoutMs, () => ({ kept: this.#kept, problem: null }))]))
     const { kept, problem } = refreshed
     const unread = kept && tables && tablesOf(kept, tables).find(({ isThere }) => !isThere)
-    if (kept === null || unread || (isForRun && problem !== null))
+    if (kept === null || unread || (problem !== null && (isForRun || !hasTables(kept, tables))))
       throw new HrDeliveryError(this.folder, problem ?? unread?.problem ?? null)
     this.#readers.set(kept, (this.#readers.get(kept) ?? 0) + 1)
     return kept
@@ -114,7 +114,7 @@ export class Deliveries {
 
   /** Checks the folder, and loads new and complete files. Concurrent callers get the same answer. */
   refresh(tables: Tables): Promise<RefreshResult> {
-    const what = tables === null ? '*' : [...tables].sort().join('\n')
+    const what = inText(tables)
     const refreshing =
       this.#refreshing.get(what) ??
       this.#last
@@ -168,7 +168,7 @@ export class Deliveries {
     if (problem !== null) return { ...looked, kept: this.#kept, problem }
     const before = this.#kept
     if (before === null || !files.every(file => isCurrent(before, file))) {
-      const refused = await this.#tryReadIn(folder, files, tables !== null)
+      const refused = await this.#tryReadIn(folder, files, tables)
       if (refused !== null) return { ...looked, kept: this.#kept, problem: refused }
     }
     const kept = this.#kept
@@ -246,31 +246,25 @@ export class Deliveries {
     if (before && !this.#readers.has(before)) before.instance.closeSync()
   }
 
-  /**
-   * Like `#readIn`; when it fails through no fault of the files, and an older delivery is there, it is not retried at once, nor
-   * while one of them cannot be opened.
-   */
-  async #tryReadIn(folder: Folder, files: readonly DataFile[], isNamed: boolean): Promise<Said | null> {
-    const states = statesOf(files)
-    if (this.#refused?.states === states && performance.now() < this.#refused.until)
-      return this.#refused.problem
-    let problem: Said | null
+  /** Like `#readIn`; what it refused, or where it failed and an older delivery is there, is not tried again at once. */
+  async #tryReadIn(folder: Folder, files: readonly DataFile[], tables: Tables): Promise<Said | null> {
+    const [what, states] = [inText(tables), statesOf(files)]
+    const before = this.#refused.get(what)
+    if (before?.states === states && performance.now() < before.until) return before.problem
+    let refused: Refused | null
     try {
-      problem = await this.#readIn(folder, files, isNamed)
-      const isOne = ({ root }: KeptTable) => files.some(({ table }) => isSameTable(table, root))
-      const unopened = this.#kept?.tables.find(table => table.state === UNOPENED && isOne(table))
-      if (problem !== null || !unopened) return problem
-      problem = unopened.problem
+      refused = await this.#readIn(folder, files, tables)
     } catch (error) {
       if (this.#kept === null) throw error
-      problem = saidBy(toHrError(error))
+      refused = { problem: saidBy(toHrError(error)), until: performance.now() + TRY_AGAIN_MS }
     }
-    if (problem !== null) this.#refused = { states, problem, until: performance.now() + TRY_AGAIN_MS }
-    return problem
+    if (refused) this.#refused.set(what, { ...refused, states })
+    else this.#refused.clear()
+    return refused === null ? null : refused.problem
   }
 
-  /** Replaces the kept delivery with new files. Null, or why that failed. */
-  async #readIn(folder: Folder, files: readonly DataFile[], isNamed: boolean): Promise<Said | null> {
+  /** Replaces the kept delivery with new files, unless a wanted one that it has is now broken. Null, or why that is no delivery. */
+  async #readIn(folder: Folder, files: readonly DataFile[], wanted: Tables): Promise<Refused | null> {
     const place = this.#place
     await this.#makePlace()
     const work = join(place, `.${randomUUID()}`)
@@ -281,15 +275,22 @@ export class Deliveries {
     const before = this.#kept && { path: this.#kept.path, tables: this.#kept.tables.filter(stays) }
     try {
       const { database, tables } = await readIn(
-        { path: folder.path, files, isNamed, before },
+        { path: folder.path, files, isNamed: wanted !== null, before },
         this.#settings,
         work,
       )
+      const isOne = ({ root }: KeptTable) => files.some(({ table }) => isSameTable(table, root))
+      const broken = tablesOf({ tables }, wanted).find(table => table.problem !== null && isOne(table))
+      const refused = broken?.problem && {
+        problem: broken.problem,
+        until: broken.state === UNOPENED ? performance.now() + TRY_AGAIN_MS : Number.POSITIVE_INFINITY,
+      }
+      if (refused && broken.isThere) return refused
       // One that others have begun may be of before the files were read.
       await this.#reading?.catch(() => undefined)
       const now = await this.#readFolder()
       const isSame = (file: DataFile) => now.files.some(({ state }) => state === file.state)
-      if (!files.every(isSame)) return message('said.delivery_changed')
+      if (!files.every(isSame)) return { problem: message('said.delivery_changed'), until: 0 }
       await chmod(database, 0o600)
       const stamp = hash('sha256', JSON.stringify(tables), 'hex').slice(0, 32)
       const path = join(place, `${stamp}${EXTENSION}`)
@@ -299,7 +300,7 @@ export class Deliveries {
       const read = tables.map(({ file, rows, problem }) => `${file} (${problem === null ? rows : 'unread'})`)
       const tookMs = Math.round(performance.now() - startedAt)
       this.#logger.info({ files: read.join(', '), tookMs }, 'a delivery was read in')
-      return null
+      return refused ?? null
     } finally {
       await rm(work, { recursive: true, force: true })
     }
@@ -314,6 +315,12 @@ export class Deliveries {
       await rm(join(place, name), { recursive: true, force: true })
     }
   }
+}
+
+/** Why files are no delivery, and until when their states tell so, by `performance.now()`. */
+interface Refused {
+  problem: Said
+  until: number
 }
 
 const EXTENSION = '.duckdb'
@@ -335,7 +342,7 @@ export interface RefreshResult {
 }
 
 /** The tables of a delivery that a query reads; one that could never be read stands for all sheets of its workbook. */
-export function tablesOf({ tables }: Kept, wanted: Tables): KeptTable[] {
+export function tablesOf({ tables }: Pick<Kept, 'tables'>, wanted: Tables): KeptTable[] {
   if (wanted === null) return [...tables]
   const isWanted = ({ name, isThere }: KeptTable) => {
     const table = name.toLowerCase()
@@ -354,6 +361,10 @@ function hasTables(kept: Kept | null, wanted: Tables): boolean {
 function isCurrent({ tables }: Kept, { table, state }: DataFile): boolean {
   const made = tables.filter(({ root }) => isSameTable(root, table))
   return made.length > 0 && made.every(({ state: then }) => then === state)
+}
+
+function inText(tables: Tables): string {
+  return tables === null ? '*' : [...tables].sort().join('\n')
 }
 
 function statesOf(files: readonly DataFile[]): string {

@@ -64,7 +64,7 @@ export async function planDepartments(
   })
   let inHr: DepartmentsInHr
   try {
-    inHr = await traced('read HR', () => source.hr.departments({ signal, isForRun: true }))
+    inHr = await traced('read HR', () => source.hr.departments({ signal }))
   } catch (error) {
     // The runs of employees, which come more often, say that HR is suspect, and when it no longer is.
     if (error instanceof HrDeliveryError)

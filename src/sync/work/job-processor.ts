@@ -1,7 +1,7 @@
 import type { EmployeeKey } from '../../directory/employee.ts'
 import { parseActive } from '../../directory/field-rules.ts'
 import { rowHash } from '../../directory/hash.ts'
-import { HrTooSlowError, HrUnavailableError, isOfHr, noSourceHas } from '../../hr/source.ts'
+import { HrDeliveryError, HrTooSlowError, HrUnavailableError, isOfHr, noSourceHas } from '../../hr/source.ts'
 import type { HrSources, NamedSource } from '../../hr/sources.ts'
 import { Batcher } from '../../lib/batcher.ts'
 import type { Pool } from '../../lib/database.ts'
@@ -59,6 +59,8 @@ const MAX_STARTS = 25
  * A job that finds another HR row than the plan this often in a row is parked: its worker and the planner read different data.
  */
 const MAX_REPLANS = 5
+/** HR answers, but not yet with what a deletion has to go by. */
+const WAITED_FOR = [HrTooSlowError, HrDeliveryError]
 /** Delay of a row whose entity is in hand for another one. */
 const LOCKED_MS = 1000
 /** For how long an outcome waits for others to be written with. */
@@ -352,8 +354,8 @@ export class JobProcessor {
       if (unlocated.has(enterpriseCode)) return await keep(unlocated)
       return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
     } catch (error) {
-      if (error instanceof HrUnavailableError && !(error instanceof HrTooSlowError))
-        return this.#haltForHr(claimed, source, error)
+      const isAway = error instanceof HrUnavailableError && !WAITED_FOR.some(kind => error instanceof kind)
+      if (isAway) return this.#haltForHr(claimed, source, error)
       // Employees do not wait because of an error in departments.
       if (isOfHr(error)) return await wait(saidBy(error))
       return this.#fail(key, claimed, error, null)

@@ -258,6 +258,32 @@ describe('while the next delivery is not complete', () => {
     expect(await incomplete(hr, joined)).toBe('the file units.csv, which the last delivery had, is missing')
   })
 
+  test('look-ups read no file of it, not even one that is whole', async () => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', 'id,grade\n1,g1\n2,g2\n')
+    await hr.deliver('grades.csv', 'grade,label\ng1,M1\ng2,M2\n')
+    const joined = 'select id as userid, label as level from staff join grades using (grade)'
+    const levels = async (source = hr.source(joined)) => {
+      const rows = await source.lookup([key('1'), key('2')])
+      return [...rows.values()].map(row => row !== 'duplicate' && row.level)
+    }
+    const source = hr.source(joined)
+    expect(await levels(source)).toEqual(['M1', 'M2'])
+    await hr.deliver('grades.csv', 'grade,label\ng2,M1\ng3,M2\n')
+    await hr.deliver('staff.csv', 'id,grade\n1,g2\n2,')
+    expect(await incomplete(hr, joined)).toMatch(/ends in the middle/)
+    expect(await levels(source)).toEqual(['M1', 'M2'])
+    expect(await levels()).toEqual(['M1', 'M2'])
+    // Nor does one by a mapping that has changed since read it as if it were whole.
+    const ranks = joined.replace('grades', 'ranks')
+    await hr.deliver('ranks.csv', 'grade,label\ng1,M1\ng2,M2\n')
+    expect(await errorOf(levels(hr.source(ranks)))).toBeInstanceOf(HrDeliveryError)
+    await hr.deliver('staff.csv', 'id,grade\n1,g2\n2,g3\n')
+    await hr.deliver('grades.csv', 'grade,label\ng2,N1\ng3,N2\n')
+    expect(await hr.rows(joined)).toHaveLength(2)
+    expect(await levels(source)).toEqual(['N1', 'N2'])
+  })
+
   test('a file whose name has other capitals than before is the same one', async () => {
     const hr = await delivered()
     await hr.deliver('Staff.csv', GOOD)
