@@ -132,13 +132,17 @@ function placeInSelect(column: string, sql: string): number | null {
 function commonProblems(described: DescribedColumn[], allowed: string[]): Problem[] {
   const problems: Problem[] = []
   const seen = new Map<string, number>()
-  for (const { name } of described) seen.set(name, (seen.get(name) ?? 0) + 1)
+  const isUnnamed = ({ name, isData }: DescribedColumn) => isData === true && !allowed.includes(name)
+  const unnamed = described.filter(isUnnamed).length
+  for (const { name } of described.filter(column => !isUnnamed(column)))
+    seen.set(name, (seen.get(name) ?? 0) + 1)
   for (const [name, count] of seen) {
     const column = JSON.stringify(name)
     if (count > 1)
       problems.push({ what: message('said.mapping_column_twice', { column, count }), column: name })
     if (!allowed.includes(name)) problems.push({ what: unknownColumn(name, allowed), column: name })
   }
+  if (unnamed > 0) problems.push({ what: message('said.mapping_unnamed', { count: unnamed }) })
   for (const { name, type, shape } of described) {
     // PostgreSQL's own name of an array of texts is _text.
     if (allowed.includes(name) && !shapeFits(name, shape)) {

@@ -160,6 +160,8 @@ export interface DescribedColumn {
   /** The server's own name for its type, for people and for the mapping's fingerprint. */
   type: string
   shape: ColumnShape
+  /** The SELECT does not write the name: it is data, such as the first line of a file, and may be a person's. */
+  isData?: boolean
 }
 
 /**

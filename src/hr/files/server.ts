@@ -348,7 +348,9 @@ async function describe(kept: Kept, mapping: MappingFile): Promise<DescribedColu
       columns = Array.from({ length: prepared.columnCount }, (_, at) => {
         const column = prepared.columnType(at)
         const type = column.alias === 'JSON' ? 'JSON' : column.toString().replace(/^ENUM\(.*/s, 'ENUM')
-        return { name: prepared.columnName(at), type, shape: shapeOf(type) }
+        const name = prepared.columnName(at)
+        const isData = !sql.toLowerCase().includes(name.toLowerCase())
+        return { name, type, shape: shapeOf(type), isData }
       })
     })
   return columns

@@ -235,10 +235,13 @@ export async function csvShape(path: string, row: number | undefined): Promise<C
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(buffer.subarray(0, bytesRead), {
     stream: true,
   })
-  const shapes = DELIMITERS.map(delimiter => ({ delimiter, heading: headingRecord(text, delimiter, row) }))
-  const { delimiter, heading } = shapes.reduce((best, shape) =>
-    shape.heading.cells.length > best.heading.cells.length ? shape : best,
-  )
+  const { delimiter, heading } = DELIMITERS.map(delimiter => {
+    const heading = headingRecord(text, delimiter, row)
+    return { delimiter, heading, misfit: misfitOf(text, delimiter, heading) }
+  }).reduce((best, shape) => {
+    const worse = shape.misfit - best.misfit || shape.heading.at - best.heading.at
+    return (worse || best.heading.cells.length - shape.heading.cells.length) < 0 ? shape : best
+  })
   return {
     delimiter,
     // Trimming removes the byte order mark, too.
@@ -260,6 +263,27 @@ function headingRecord(text: string, delimiter: string, row: number | undefined)
     const index = isAll && records.length === 0 ? -1 : headingIn(records, row, isAll)
     if (index !== null) return records[index] ?? record
   }
+}
+
+/** How many records are enough to tell whether a separator is a file's. */
+const JUDGED = 100
+
+/**
+ * A value, or a title, may hold another separator than the file's, and even more of them. But then the records below are not
+ * divided like it.
+ * @returns the lower the better; 2: it divides nothing
+ */
+function misfitOf(text: string, delimiter: string, { cells, end, nextLine }: FirstRecord): number {
+  if (cells.length === 1) return 2
+  let [count, fitting, at, line] = [0, 0, end, nextLine]
+  while (count < JUDGED && at < text.length) {
+    const record = recordAt(text, at, line, delimiter)
+    ;[line, at] = [record.nextLine, record.end]
+    if (!record.cells.some(isFilled)) continue
+    count += 1
+    if (record.cells.length === cells.length) fitting += 1
+  }
+  return fitting * 2 < count ? 1 : 0
 }
 
 /** The record that begins at a character. */

@@ -170,6 +170,8 @@ export const saidTexts = {
   'said.mapping_column_twice': 'column {column} occurs {count} times',
   'said.mapping_unknown': 'unknown column {column}',
   'said.mapping_nameless': 'unknown column {column} (an expression without "as")',
+  'said.mapping_unnamed':
+    'columns that are unknown and that the SELECT does not name: {count} (name the wanted ones, or say in HR_FILES_HEADINGS which row names them)',
   'said.mapping_capitals': 'unknown column {column} (write {name} in small letters)',
   'said.mapping_no_moment': 'column {column} cannot be of type {type} (it must be a timestamp or a date)',
   'said.mapping_no_value': 'column {column} cannot be of type {type} (make it a single plain value)',

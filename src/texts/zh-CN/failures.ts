@@ -235,6 +235,8 @@ export const failures = {
   'said.mapping_column_twice': '{column} 列出现了 {count} 次',
   'said.mapping_unknown': '未知的列 {column}',
   'said.mapping_nameless': '未知的列 {column}（表达式没有 "as"）',
+  'said.mapping_unnamed':
+    '未知且 SELECT 中未写明的列：{count} 个（请写明需要的列，或用 HR_FILES_HEADINGS 指定哪一行是列名）',
   'said.mapping_capitals': '未知的列 {column}（请用小写 {name}）',
   'said.mapping_no_moment': '{column} 列不能为类型 {type}（须为时间戳或日期）',
   'said.mapping_no_value': '{column} 列不能为类型 {type}（请改为单个普通值）',

@@ -81,6 +81,25 @@ describe('a CSV file', () => {
       '\ufeff"Staff, of\r\n2026"\r\n\r\nid,name\r\n007,A\r\n',
       [['007', 'A']],
     ],
+    [
+      'more of another separator in one value than columns',
+      'id,name\n1,A\n2,a;b;c;d\n3,C\n',
+      [
+        ['1', 'A'],
+        ['2', 'a;b;c;d'],
+        ['3', 'C'],
+      ],
+    ],
+    ['another separator in its only row', 'id,name\n1,a|b|c\n', [['1', 'a|b|c']]],
+    [
+      'commas in every value of a column',
+      'id;name\n1;1,5\n2;2,5\n',
+      [
+        ['1', '1,5'],
+        ['2', '2,5'],
+      ],
+    ],
+    ['a comma in the title', 'Staff, of 2026\nid\tname\n1\tA\n', [['1', 'A']]],
     ['lines of nothing but separators', 'id,name\n007,A\n,\n\n,\n', [['007', 'A']]],
     [
       'quotes within values, and blanks before quotes',
@@ -152,6 +171,18 @@ test('a first line that is an employee is not told', async () => {
   await hr.deliver('staff.csv', 'secret-7,13800000000\n1,A\n')
   const error = await errorOf(hr.rows(SQL))
   expect(error.message).toMatch(/Referenced column "id" not found in FROM clause! \(Binder Error\)$/)
+})
+
+test('a first line that is an employee is not told by a SELECT of all columns either', async () => {
+  const hr = await delivered()
+  await hr.deliver('staff.csv', 'secret-7,13800000000,x\n1,A,y\n')
+  const { message } = await errorOf(hr.rows('select *, 1 as grade from staff'))
+  expect(message).toMatch(
+    /unknown column "grade"; columns that are unknown and that the SELECT does not name: 3 .*HR_FILES_HEADINGS/,
+  )
+  expect(message).not.toMatch(/secret|138/)
+  await hr.deliver('staff.csv', 'userid,name\n1,A\n')
+  expect(await hr.rows('select * from staff')).toHaveLength(1)
 })
 
 test('a CSV file may have hundreds of columns', async () => {
