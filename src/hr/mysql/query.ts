@@ -52,11 +52,8 @@ export function scanStatement(query: HrQuery): Statement {
  */
 export function rowsStatement(query: HrQuery, isConverted = false): Statement {
   const columns = mappedColumns(query)
-  const list = columns.map(column => {
-    // The values of a group have equal bytes, so any of them will do.
-    const value = query.counted ? `min(${valueText(column)})` : valueText(column)
-    return `${value} as \`${column.source}\``
-  })
+  // The values of a group have equal bytes, so any of them will do; an aggregate would lose the zeros of ZEROFILL.
+  const list = columns.map(column => `${valueText(column)} as \`${column.source}\``)
   return selectRows(query, list, {
     key: (column, condition) => keyText(column, condition, isConverted),
     since: (column, since) => `${m(column)} >= ${momentText(since, column.type)}`,

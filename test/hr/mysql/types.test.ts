@@ -88,6 +88,38 @@ test('a zero date closes no department', async () => {
   expect(closed).toEqual([null, '2026-01-01T00:00:00.000Z'])
 })
 
+test.each([
+  ['int(6) unsigned zerofill', '42', '1000042'],
+  ['decimal(8, 2)', '1.50', '2'],
+  ['decimal(8, 2) unsigned zerofill', '1.50', '2'],
+  ['float', '0.1', '16777216'],
+  ['double zerofill', '0.1', '7'],
+  ['bit(8)', "b'1'", "b'11'"],
+  ['year', '2024', '2025'],
+  ['enum("b", "a")', "'a'", "'b'"],
+  ['date', "'2024-01-31'", "'2024-02-01'"],
+  ['time(3)', "'08:00:00.250'", "'09:00:00'"],
+  ['datetime(3)', "'2024-01-31 08:00:00.250'", "'2024-02-01'"],
+  ['timestamp', "'2024-01-31 08:00:00'", "'2024-02-01'"],
+  ['char(8) character set gbk', "'甲'", "'a'"],
+  ['text', "'Ä'", "'a'"],
+])(
+  'employees are counted by a department of %s, under the code as it is printed',
+  async (type, one, other) => {
+    const { url } = await hr(`
+    create table t (id int, v ${type}, works tinyint(1) zerofill);
+    insert into t values (1, ${one}, 1), (2, ${other}, 1), (3, ${other}, 1), (4, ${other}, 0)`)
+    const source = hrSource(url, 'select id as userid, v as dept_code, works as active from t', {
+      departments: 'select v as dept_code, null as parent_code, 1 as active from t where id < 3',
+    })
+    const { departments, employees } = await source.departments()
+    const printed = departments.map(({ deptCode }) => deptCode).sort()
+    const counts = new Map(employees.map(({ deptCode, employees }) => [deptCode, employees]))
+    expect([...counts.keys()].sort()).toEqual(printed)
+    expect([...counts.values()].sort()).toEqual([1, 2])
+  },
+)
+
 test.each(['utf8mb4', 'latin1', 'gbk'])(
   'keys of %s are found by the index, odd ones among them',
   async charset => {
