@@ -78,7 +78,7 @@ describe('departments', () => {
     ["('', null, null, 't', null::date), ('', ' ', null, 't', null)", '2 rows have no dept_code'],
     ["('', 'A', null, 't', null::date), ('', 'A ', null, 't', null)", 'dept_code A occurs twice'],
     ["('', 'A', null, 'perhaps', null::date)", 'active of A is neither true nor false'],
-    ["('', 'A', null, 'f', 'infinity'::date)", 'closed_at of A is not a date'],
+    ["('', 'A', null, 'f', '290000-01-01'::date)", 'closed_at of A is not a date'],
     ["('', 'A', 'A', 't', null::date)", "departments are each other's parents: A → A"],
     [
       "('', 'X', 'B', 't', null::date), ('', 'A', 'B', 't', null), ('', 'B', 'C', 't', null), ('', 'C', 'A', 't', null)",
@@ -90,6 +90,20 @@ describe('departments', () => {
     await expect(failure).rejects.toBeInstanceOf(HrDataError)
     await expect(failure).rejects.toThrow(message)
   })
+
+  test.each(['date', 'timestamp', 'timestamptz'])(
+    'that are closed at a %s of infinity are closed at none',
+    async type => {
+      const { departments } = await departmentsOf(
+        `('', 'A', null, 't', 'infinity'::${type}), ('', 'B', null, 'f', '-infinity'), ('', 'C', null, 'f', '2026-01-01 08:00+08')`,
+      )
+      expect(departments.map(({ closedAt }) => closedAt?.getUTCFullYear() ?? null)).toEqual([
+        null,
+        null,
+        expect.any(Number),
+      ])
+    },
+  )
 
   test('without a mapping there are none to be had', async () => {
     const database = await hrDatabase('')

@@ -152,7 +152,9 @@ function columnText(name: string, column: MappedColumn): string {
   if (name === 'userid') return INTEGERS.has(type) ? plain : `btrim(${plain}::text)`
   if (name === 'active' && TEXTS.has(type)) return `btrim(${plain}::text)`
   if (name === 'updated_at') return type === 'timestamptz' ? plain : `${plain}::timestamptz`
-  if (name === 'closed_at') return `extract(epoch from ${plain}::timestamptz)`
+  // Infinity means none.
+  if (name === 'closed_at')
+    return `case when isfinite(${plain}) then extract(epoch from ${plain}::timestamptz) end`
   if (DAYS.has(name) && type.startsWith('timestamp')) return `${plain}::date`
   if (type.startsWith('_')) return arrayText(plain)
   if (isJson(type)) return `case when ${type}_typeof(${plain}) <> 'null' then ${plain} end`
