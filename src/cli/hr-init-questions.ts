@@ -13,6 +13,7 @@ import {
   calledIn,
   canBecome,
   type Gender,
+  GONE_NAMES,
   genderCertainty,
   genderOf,
   type HrColumn,
@@ -245,8 +246,11 @@ export async function askActive(
       const way = await wayByDay(server, table, column)
       if (way) ways.push(way)
     }
-    const states = isCalled(column, STATUS_NAMES) ? await sharedValues(server, table, column) : null
-    if (states) ways.unshift(await wayByStates(questions, server, table, column, states, subject))
+    const isFlag = isCalled(column, GONE_NAMES[subject])
+    const states = isFlag || isCalled(column, STATUS_NAMES) ? await sharedValues(server, table, column) : null
+    const way = states && (await wayByStates(questions, server, table, column, states, subject))
+    if (way && !isFlag) ways.unshift(way)
+    else if (way?.guess) ways.push(way)
   }
   const nothing: ActiveRule = { by: 'nothing' }
   ways.push({
@@ -269,12 +273,13 @@ export async function askActive(
     const column = columns.find(({ name }) => name === text)
     if (!column) return { problem: say('hr_init.which_rule') }
     const states = await sharedValues(server, table, column)
-    return states
-      ? { answer: () => askStates(questions, column, states, subject) }
-      : { problem: say('hr_init.no_states', { column: plain(text) }) }
+    if (!states) return { problem: say('hr_init.no_states', { column: plain(text) }) }
+    return { answer: (await wayByStates(questions, server, table, column, states, subject)).ask }
   })
   const active = await ask()
-  const unused = free.filter(column => isCalled(column, [...STATUS_NAMES, ...LEAVING_NAMES]))
+  const unused = free.filter(column =>
+    isCalled(column, [...STATUS_NAMES, ...LEAVING_NAMES, ...GONE_NAMES[subject]]),
+  )
   if (active.by === 'nothing' && unused.length > 0)
     printText(say(`hr_init.unused.${subject}`, { columns: listed(unused.map(({ name }) => name)) }))
   const count = active.by === 'nothing' ? null : await countActive(server, table, active)
@@ -309,14 +314,15 @@ async function wayByStates(
   states: readonly CountedValue[],
   subject: Subject,
 ): Promise<Way> {
-  const active = guessedStates(states, subject)
+  const active = guessedStates(column, states, subject)
   const guess = active && ruleOf(column, states, active, subject)
   const count = guess && (await countActive(server, table, guess))
+  const isLikely = count !== null && isPlausible(count)
   return {
     text: say('hr_init.by_states', { column: plain(column.name), values: counted(states) }),
-    ask: () => askStates(questions, column, states, subject),
+    ask: () => askStates(questions, column, states, subject, isLikely ? active : null),
     guess,
-    isPlausible: count !== null && isPlausible(count),
+    isPlausible: isLikely,
   }
 }
 
@@ -332,10 +338,14 @@ export function isPlausible({ active, of }: { active: number; of: number }): boo
  * Guesses which values mean in service, or open. For employees, every value must be recognised; a department stays
  * open unless its value says that it is closed. Empty means active, as it does in the `active` of a mapping.
  */
-function guessedStates(states: readonly CountedValue[], subject: Subject): string[] | null {
+function guessedStates(
+  { name }: HrColumn,
+  states: readonly CountedValue[],
+  subject: Subject,
+): string[] | null {
   const values = states.map(({ value }) => value)
   const written = values.filter(value => value !== EMPTY)
-  const statuses = statussOf(written)
+  const statuses = statussOf(written, name)
   if (subject === 'employees' ? statuses.includes(null) : !statuses.some(status => status !== null))
     return null
   const active = values.filter(value => value === EMPTY || statuses[written.indexOf(value)] !== 'gone')
@@ -347,11 +357,12 @@ async function askStates(
   column: HrColumn,
   states: readonly CountedValue[],
   subject: Subject,
+  guess: readonly string[] | null,
 ): Promise<ActiveRule> {
   printStates(states)
   const question = say(`hr_init.which_states.${subject}`)
   const values = states.map(({ value }) => value)
-  const active = await askValues(questions, question, values, { guess: guessedStates(states, subject) })
+  const active = await askValues(questions, question, values, { guess })
   const empty = states.find(({ value }) => value === EMPTY)
   if (empty)
     printText(

@@ -189,6 +189,19 @@ export const STATUS_NAMES: readonly string[] = words(
 export const LEAVING_NAMES: readonly string[] = words(
   'leavedate leftat lefton leftdate resigndate resignedat quitdate dimissiondate terminationdate terminatedat lastworkdate lastworkday lastworkingdate lastworkingday zhgzr lzrq lzsj lizhi lizhiriqi 离职日期 离职时间 最后工作日 最后工作日期 离职生效日期 实际离职日期',
 )
+/** Names of columns that say by yes or no who has left, or what is closed. */
+export const GONE_NAMES = {
+  employees: words(
+    'isleft left leftflag isleave isleaved leaveflag isresigned isresign resigned resignflag isquit quit quitflag isterminated terminated isdimission dimission dimissionflag sflz lzbz lzbs 离职 已离职 是否离职 离职标志 离职标记 离职标识',
+  ),
+  departments: words(
+    'isclosed isclose closed closeflag closedflag isdisabled isdisable disabled disableflag isstopped stopped stopflag isinactive inactive sfty sftz tybz 停用 已停用 是否停用 停用标志 停用标记 停用标识 关闭 已关闭 是否关闭 禁用 已禁用 是否禁用 撤销 已撤销 是否撤销 失效 是否失效',
+  ),
+} as const
+/** Parts of such names. */
+const GONE =
+  /left|leave|resign|quit|terminat|dimission|clos|disabl|stop|inactive|sflz|lzb[zs]|sft[yz]|tybz|离职|停用|关闭|禁用|撤销|失效/
+
 /** Names of columns that mark rows as deleted, which HR then keeps. */
 export const DELETION_NAMES: readonly string[] = words(
   'deleted isdeleted isdelete isdel del deleteflag deletedflag delflag deletedat deletedon deletetime deletedtime deletedate deleteddate removed isremoved removedat removedon dr scbz scsj sfsc shanchu 删除 已删除 是否删除 删除标志 删除标记 删除标识 删除状态 删除时间 删除日期',
@@ -202,7 +215,7 @@ const IN_SERVICE = new Set(
 )
 
 /** Texts by which they mark a leaver, or a closed department. */
-const GONE = new Set(
+const LEFT = new Set(
   words(
     'inactive left leaver resigned quit terminated dismissed retired departed former disabled closed off lz lizhi tuixiu 离职 已离职 离岗 辞职 已辞职 退休 已退休 离退休 解聘 辞退 开除 死亡 停用 已停用 禁用 关闭 已关闭 撤销 已撤销 无效 失效 注销 否',
   ),
@@ -257,7 +270,7 @@ export function calledIn(columns: readonly { name: string }[]): (name: string) =
 export function statusOf(value: string): 'in service' | 'gone' | null {
   const word = plainName(value)
   if (IN_SERVICE.has(word)) return 'in service'
-  if (GONE.has(word)) return 'gone'
+  if (LEFT.has(word)) return 'gone'
   const flag = /^[a-z]+$/.test(word) ? parseActive(word) : undefined
   return flag === undefined ? null : flag ? 'in service' : 'gone'
 }
@@ -267,11 +280,22 @@ export function isUndeleted(value: string): boolean {
   return value.trim() === '' || parseActive(value) === false || /^(?:否|未删除|正常)$/.test(plainName(value))
 }
 
-/** The same for all values of a column: 1 and 0 have a meaning if there is no other number. */
-export function statussOf(values: readonly string[]): ReturnType<typeof statusOf>[] {
+/**
+ * The same for all values of a column: 1 and 0 have a meaning if there is no other number, and yes means gone if the column's
+ * name asks for that.
+ */
+export function statussOf(values: readonly string[], name = ''): ReturnType<typeof statusOf>[] {
   const isFlag = values.every(value => /^[01]$/.test(plainName(value)))
-  return values.map(value => (isFlag ? (plainName(value) === '1' ? 'in service' : 'gone') : statusOf(value)))
+  const asksForGone = GONE.test(plainName(name))
+  return values.map(value => {
+    const word = plainName(value)
+    const status = isFlag ? (word === '1' ? 'in service' : 'gone') : statusOf(value)
+    if (status === null || !asksForGone || !ANSWER.test(word)) return status
+    return status === 'gone' ? 'in service' : 'gone'
+  })
 }
+
+const ANSWER = /^(?:[01tfyn]|true|false|yes|no|是|否)$/
 
 /** The platform's 1, 2 or 3 for a word or number that usually means it; null for any other. */
 export function genderOf(value: string): Gender | null {

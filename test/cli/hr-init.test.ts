@@ -525,9 +525,43 @@ from beisen
     expect(code).toBe(0)
     expect(stdout).toContain('By its name, status may tell who has left, and is not used')
     expect(await written()).not.toContain('as active')
-    const asked = await init(postgres.url, 'history', '.\n\n1\n\n')
+    const asked = await init(postgres.url, 'history', '.\n\n1\n\nregular\n')
     expect(asked).toMatchObject({ code: 0, stdout: expect.stringContaining('A number, or a column: \n') })
     expect(asked.stdout).toContain('5 of 60 rows are active employees by it.')
+  })
+
+  test('yes in a column for who has left means left, whether it is proposed or typed', async () => {
+    await postgres.pool.query(`
+      create table flagged as select n as id, 'n' || n as name, n % 4 = 0 as is_left from generate_series(1, 40) n;
+      create table flagged_zh as select id, name, case when is_left then '是' else '否' end as "是否离职" from flagged;
+      create table flagged_odd as select id, name, is_left as gone from flagged`)
+    for (const [table, column, values] of [
+      ['flagged', 'is_left', 'f (30), t (10)'],
+      ['flagged_zh', '是否离职', '否 (30), 是 (10)'],
+    ] as const)
+      for (const answers of [null, '.\n\n\n', `.\n${column}\n\n`]) {
+        const { stdout } = await init(postgres.url, table, answers)
+        expect(stdout).toContain(`by the values of ${column}: ${values}`)
+        expect(await checked(postgres.url)).toMatchObject({ rows: 40, active: 30 })
+      }
+    // Where the name says nothing, there is no default by which most people have left.
+    const { stdout } = await init(postgres.url, 'flagged_odd', '.\ngone\n\nf\n')
+    expect(stdout).toContain('30 of 40 rows are active employees by it.')
+  })
+
+  test('yes in a column for what is closed means closed', async () => {
+    await postgres.pool.query(`create table org_flags as select n as code, null::int as parent_id, n % 4 = 0 as is_closed
+      from generate_series(1, 20) n`)
+    for (const args of [['--yes'], []]) {
+      const all = ['init', '--departments', '--force', '--table', 'org_flags', ...args]
+      expect(await hr(postgres.url, all, '\n'.repeat(9))).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining('15 of 20 departments are open by it.'),
+      })
+      expect(await written('departments.sql')).toContain(
+        `case when "is_closed" in ('t') then 0 else 1 end as active`,
+      )
+    }
   })
 })
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   DEPARTMENT_MEANINGS,
   EMPLOYEE_MEANINGS,
+  GONE_NAMES,
   genderCertainty,
   genderOf,
   guesses,
@@ -128,6 +129,13 @@ test('words for being in service, for having left, and those that may mean anyth
   expect(told('? 1 0 3 8 待入职 pending On-Leave')).toEqual(new Set([null]))
   expect(statussOf(['1', '0'])).toEqual(['in service', 'gone'])
   expect(statussOf(['3', '8', '2', '1'])).toEqual([null, null, null, null])
+  const asked = (name: string, values: string) => statussOf(values.split(' '), name)
+  expect(asked('LEAVE_FLAG', '1 0')).toEqual(['gone', 'in service'])
+  expect(asked('是否离职', '是 否')).toEqual(['gone', 'in service'])
+  expect(asked('离职状态', '在职 离职')).toEqual(['in service', 'gone'])
+  expect(asked('enablestate', 'Y N')).toEqual(['in service', 'gone'])
+  for (const name of [...GONE_NAMES.employees, ...GONE_NAMES.departments])
+    expect([name, ...asked(name, 'y')]).toEqual([name, 'gone'])
 })
 
 test('tables that are worth proposing', () => {
