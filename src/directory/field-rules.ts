@@ -399,3 +399,18 @@ function valueText(value: unknown): string | RuleBreak {
   if (typeof value === 'string') return trimText(value)
   return Number.isSafeInteger(value) ? String(value) : BAD_TYPE
 }
+
+// Values that clear a field
+
+const VALUE_OF: Readonly<Record<EmployeeField, (text: string) => unknown>> = {
+  ...FIELD_RULES,
+  card_type: normaliseCardType,
+  card_no: text => normaliseCard(text, null),
+  mobile_area: normaliseMobileArea,
+  mobile: text => normaliseMobile(text, null),
+}
+
+/** Whether a text of HR clears the field on the platform, as an empty one does. */
+export function clearsField(field: EmployeeField, text: string): boolean {
+  return VALUE_OF[field](text) === null
+}

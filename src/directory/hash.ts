@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import { CHINA_MS, trimText } from '../lib/text.ts'
+import { CHINA_MS } from '../lib/text.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, type EmployeeFields, type FieldValue } from './employee.ts'
-import { parseActive } from './field-rules.ts'
+import { clearsField, parseActive } from './field-rules.ts'
 
 /**
  * Raised when every row has to be checked again: that looks like a change of all of them, so a full run, which asks about everyone
@@ -31,8 +31,10 @@ export interface SourceStatistics {
   placed?: number
   /** Rows without a user id, or with one too long for an index; they cannot be synced. */
   keyless: number
-  /** Empty values per mapped column. */
+  /** Values per mapped column that clear the field on the platform. */
   empty: Record<string, number>
+  /** Those of them that have a text, such as a blank; missing in statistics of earlier versions, which did not count them. */
+  blank?: Record<string, number>
   /**
    * Newest `updated_at` as PostgreSQL prints it; null when it is not mapped or there was no row. Future times do not count:
    * they say nothing about what has been read.
@@ -56,11 +58,13 @@ export const COPY_END = Buffer.from('\xff\xff', 'latin1')
  */
 export class RowHasher {
   readonly #seed: Buffer
+  /** Those from `#firstField` on are fields. */
   readonly #columns: readonly string[]
   readonly #activeColumn: number
   readonly #firstField: number
   readonly #departmentColumn: number
   readonly #empty: Float64Array
+  readonly #blank: Float64Array
   #rest: Buffer = Buffer.alloc(0)
   #scratch = Buffer.alloc(4096)
   #rows = 0
@@ -79,6 +83,7 @@ export class RowHasher {
     this.#firstField = columns.findIndex(column => FIELDS.has(column))
     this.#departmentColumn = columns.indexOf('dept_code')
     this.#empty = new Float64Array(columns.length)
+    this.#blank = new Float64Array(columns.length)
     this.#seed = Buffer.from(seedText(columns))
     this.#seed.copy(this.#scratch)
   }
@@ -117,13 +122,16 @@ export class RowHasher {
       active: this.#active,
       ...(this.#departmentColumn >= 0 && { placed: this.#placed }),
       keyless: this.#keyless,
-      empty: Object.fromEntries(
-        this.#columns.flatMap((column, i) =>
-          i >= this.#firstField ? [[column, this.#empty[i] as number]] : [],
-        ),
-      ),
+      empty: this.#perField(i => (this.#empty[i] as number) + (this.#blank[i] as number)),
+      blank: this.#perField(i => this.#blank[i] as number),
       newest: this.#newest || null,
     }
+  }
+
+  #perField(count: (column: number) => number): Record<string, number> {
+    return Object.fromEntries(
+      this.#columns.flatMap((column, i) => (i >= this.#firstField ? [[column, count(i)]] : [])),
+    )
   }
 
   #line(input: Buffer, start: number, end: number, output: Buffer, offset: number): number {
@@ -135,14 +143,16 @@ export class RowHasher {
     let column = 0
     let begin = start
     let isPlaced = false
-    const [empty, firstField, departmentColumn] = [this.#empty, this.#firstField, this.#departmentColumn]
+    const [columns, firstField, departmentColumn] = [this.#columns, this.#firstField, this.#departmentColumn]
+    const [empty, blank] = [this.#empty, this.#blank]
     for (let i = start; i <= end; i++) {
       const byte = input[i] as number
       // One comparison for most bytes: only tabs and rarer ones are at most a newline.
       if (byte > NEWLINE || (byte !== TAB && i < end)) continue
       if (column >= firstField) {
-        if (i - begin <= 2 && isEmpty(input, begin, i)) (empty[column] as number)++
-        else if (column === departmentColumn) isPlaced = !isBlank(input, begin, i)
+        if (isEmpty(input, begin, i)) (empty[column] as number)++
+        else if (isBlank(input, begin, i, columns[column] as EmployeeField)) (blank[column] as number)++
+        else if (column === departmentColumn) isPlaced = true
       } else if (column === 0) enterpriseEnd = i
       else if (column === 1) keyEnd = i
       else if (column === this.#activeColumn) active = isInactive(input, begin, i) ? LETTER_F : LETTER_T
@@ -201,12 +211,18 @@ function isInactive(input: Buffer, from: number, to: number): boolean {
   return first !== LETTER_T && !isEmpty(input, from, to) && parseActive(valueText(input, from, to)) === false
 }
 
-/** Whether nothing would be left of a value that is not empty, once it is trimmed. */
-function isBlank(input: Buffer, from: number, to: number): boolean {
-  const first = input[from] as number
-  // Printable ASCII, or the first byte of a common ideograph.
-  if ((first > 0x20 && first < 0x7f && first !== BACKSLASH) || (first >= 0xe4 && first <= 0xe9)) return false
-  return trimText(valueText(input, from, to)) === ''
+/** By first byte of a character, whether a value that has it clears no field: ASCII letters and digits, common ideographs. */
+const TELLS = Uint8Array.from({ length: 256 }, (_, byte) =>
+  Number((byte >= 0xe4 && byte <= 0xe9) || (byte < 0x80 && /[0-9A-Za-z]/.test(String.fromCharCode(byte)))),
+)
+
+/** Whether a value that has a text clears its field. */
+function isBlank(input: Buffer, from: number, to: number, field: EmployeeField): boolean {
+  // The letter after a backslash is not one of the value, and extended fields without values have names.
+  if (field !== 'employee_attribute')
+    for (let i = from; i < to && input[i] !== BACKSLASH; i++)
+      if (TELLS[input[i] as number] === 1) return false
+  return clearsField(field, valueText(input, from, to))
 }
 
 function valueText(input: Buffer, from: number, to: number): string {

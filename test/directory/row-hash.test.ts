@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { EMPLOYEE_FIELDS } from '../../src/directory/employee.ts'
+import { toDesired } from '../../src/directory/desired.ts'
+import { EMPLOYEE_FIELDS, type EmployeeField } from '../../src/directory/employee.ts'
 import { parseActive } from '../../src/directory/field-rules.ts'
 import { copyText, isKeyless, RowHasher, rowHash, rowIsActive } from '../../src/directory/hash.ts'
 import { trimText } from '../../src/lib/text.ts'
@@ -307,21 +308,65 @@ test('a time in the future is not the newest one', () => {
   expect(hasher.statistics.newest).toBe('2026-03-01 09:59:59+08')
 })
 
-test('statistics count empty values per field and keep the newest updated_at', () => {
+test('statistics count the values that clear a field, and keep the newest updated_at', () => {
+  // The number of a pair decides about its type or area.
+  const fields = EMPLOYEE_FIELDS.filter(field => field !== 'card_type' && field !== 'mobile_area')
+  const columns = ['enterprise_code', 'userid', 'updated_at', ...fields]
+  const nothing = fc.constantFrom(
+    ...[
+      '',
+      ' ',
+      '\u3000',
+      '\u00a0\t',
+      '\u200b',
+      '-',
+      '[]',
+      '[ ]',
+      ',',
+      '\uff0c ',
+      '[""]',
+      '["\\u3000"]',
+      '""',
+    ],
+    ...['{}', '{"A": null}', '[{"attributeCode":"A","attributeValue":" "}]', 'null'],
+  )
+  const something = fc.constantFrom(
+    '["a"]',
+    '["中"]',
+    '\\',
+    '+',
+    '0',
+    '\u3400',
+    '中 ',
+    '😀',
+    '1.0',
+    '{"A": 1}',
+  )
+  const row = fc
+    .record(Object.fromEntries(fields.map(field => [field, fc.oneof(value, nothing, something)])))
+    .chain(values => rowOf(columns).map(one => ({ ...one, ...values }) as Row))
+  const isCleared = (column: EmployeeField, text: string | null | undefined) => {
+    const alone = toDesired({ userid: 'e1', [column]: text ?? null }, [column])
+    return (alone.ok ? alone.desired.fields : alone.sound)[column] === null
+  }
   fc.assert(
-    fc.property(fc.array(rowOf(COLUMNS), { maxLength: 10 }), fc.nat(500), (rows, place) => {
-      const hasher = new RowHasher(COLUMNS)
-      stage(hasher, split(copyLines(COLUMNS, rows), [place]))
-      const empty = (column: string) => rows.filter(row => row[column] === null || row[column] === '').length
+    fc.property(fc.array(row, { maxLength: 10 }), fc.nat(500), (rows, place) => {
+      const hasher = new RowHasher(columns)
+      stage(hasher, split(copyLines(columns, rows), [place]))
+      const count = (isCounted: (text: string | null | undefined, column: EmployeeField) => boolean) =>
+        Object.fromEntries(
+          fields.map(column => [column, rows.filter(one => isCounted(one[column], column)).length]),
+        )
       const newest = rows
         .map(row => row.updated_at ?? '')
         .sort()
         .at(-1)
-      expect(hasher.statistics).toEqual({
+      expect(hasher.statistics).toMatchObject({
         rows: rows.length,
         active: hasher.staged.active,
         keyless: 0,
-        empty: { name: empty('name'), mobile: empty('mobile'), remark: empty('remark') },
+        empty: count((text, column) => isCleared(column, text)),
+        blank: count((text, column) => !!text && isCleared(column, text)),
         newest: newest || null,
       })
     }),

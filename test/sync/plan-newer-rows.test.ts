@@ -348,21 +348,24 @@ describe('with updated_at mapped', () => {
       expect(await requestReplan(under.store.pool, WHOLE)).toBeNull()
     })
 
-    test('wait for a reading of all where they lost it, which the run says, while others go on', async () => {
-      await inSync()
-      await hr(WITHOUT_MOBILE)
-      await hr(`update person set mobile = null where userid in ('e1', 'e2', 'e3')`)
-      expect(await named('e1', 'e2', 'e3', 'n1')).toMatchObject({
-        state: 'running',
-        message: expect.stringContaining('3 employees changed in HR and all lack a value'),
-        plan: { reasons: { new: 1 } },
-      })
-      expect(
-        await under.store.rows(
-          `select entity_key from dirsync.pending where replan_at is not null order by 1`,
-        ),
-      ).toEqual(['e1', 'e2', 'e3'].map(entity_key => ({ entity_key })))
-    })
+    test.each(['null', `' '`])(
+      'wait for a reading of all where they lost it (%s), which the run says, while others go on',
+      async none => {
+        await inSync()
+        await hr(WITHOUT_MOBILE)
+        await hr(`update person set mobile = ${none} where userid in ('e1', 'e2', 'e3')`)
+        expect(await named('e1', 'e2', 'e3', 'n1')).toMatchObject({
+          state: 'running',
+          message: expect.stringContaining('3 employees changed in HR and all lack a value'),
+          plan: { reasons: { new: 1 } },
+        })
+        expect(
+          await under.store.rows(
+            `select entity_key from dirsync.pending where replan_at is not null order by 1`,
+          ),
+        ).toEqual(['e1', 'e2', 'e3'].map(entity_key => ({ entity_key })))
+      },
+    )
   })
 
   test('an emptied table is suspect at once, for a run and for a preview', async () => {

@@ -61,6 +61,30 @@ describe('a source that looks wrong writes nothing and says why', () => {
     expect(await under.untouched()).toEqual(before)
   })
 
+  test.each([
+    ['an empty list', 'category', `coalesce((select json_agg(d.dept_code) from department d), '[]')`],
+    ['a blank', 'remark', `concat((select d.dept_code from department d limit 1), ' ')`],
+    [
+      'names without values',
+      'employee_attribute',
+      `json_build_object('A', (select d.dept_code from department d limit 1))`,
+    ],
+  ])(
+    'a column that turned into %s, as of a joined table that is empty for a moment',
+    async (_, column, value) => {
+      const employees = `select userid, name, ${value} as ${column} from person`
+      await hr(`insert into department values ('D0')`)
+      await under.inSync(2, employees)
+      const before = await under.untouched()
+      await hr('delete from department')
+      expect(worded(await under.plan('changes', { employees }))).toMatchObject({
+        state: 'source_suspect',
+        message: expect.stringContaining(`${column} turned empty for more than 20 %`),
+      })
+      expect(await under.untouched()).toEqual(before)
+    },
+  )
+
   test('on the first run too', async () => {
     expect(await under.plan()).toMatchObject({ state: 'source_suspect' })
     await under.hire(1)

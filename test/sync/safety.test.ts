@@ -86,6 +86,15 @@ describe('the sanity gate', () => {
     expect(suspicion(hr(100), hr(100, { email: 0 }), [], LIMITS)).toBeNull()
   })
 
+  test('does not count blanks against figures of an earlier version, which had not counted them', () => {
+    const now = hr(100, { mobile: 90, name: 30 })
+    const blank = { mobile: 90, name: 5 }
+    expect(worded(suspicion({ ...now, blank }, hr(100), [], LIMITS))).toMatch(/^name turned/)
+    expect(worded(suspicion({ ...now, blank }, { ...hr(100), blank: {} }, [], LIMITS))).toMatch(
+      /^name, mobile turned/,
+    )
+  })
+
   test('at 0 tolerates no loss, at 100 every loss but that of everything', () => {
     const strict = { maxFewerRows: 0, maxEmptied: 0 }
     expect(suspicion(hr(99), hr(100), [], strict)).not.toBeNull()

@@ -1,4 +1,11 @@
-import { type EmployeeKey, keyOfText, keyText, qualified } from '../../directory/employee.ts'
+import {
+  type EmployeeField,
+  type EmployeeKey,
+  keyOfText,
+  keyText,
+  qualified,
+} from '../../directory/employee.ts'
+import { clearsField } from '../../directory/field-rules.ts'
 import type { SourceStatistics } from '../../directory/hash.ts'
 import type { HrSource } from '../../hr/source.ts'
 import type { HrSources, NamedSource, SourceScope } from '../../hr/sources.ts'
@@ -328,7 +335,11 @@ export async function planTriggered(
   const isOdd =
     state !== 'held' &&
     last &&
-    isEmptyThroughout(changed.length, column => changed.every(({ row }) => !row[column]), last.statistics)
+    isEmptyThroughout(
+      changed.length,
+      column => changed.every(({ row }) => clearsField(column as EmployeeField, row[column] ?? '')),
+      last.statistics,
+    )
   const waiting = isOdd ? changed : []
   const difference = isOdd ? await comparedWith(looked.filter(one => !changed.includes(one))) : whole
   const { inScope, total, reasons, sample } = difference

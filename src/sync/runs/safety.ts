@@ -77,13 +77,14 @@ export function suspicion(
       percent: Math.round(fewer),
       before,
     })
-  const emptied = Object.keys(now.empty).filter(column => {
+  const emptied = Object.entries(now.empty).filter(([column, empty]) => {
     const share = percent(last.empty[column] ?? 0, last.rows)
-    return column in last.empty && percent(now.empty[column] ?? 0, now.rows) - share > limits.maxEmptied
+    const counted = last.blank ? empty : empty - (now.blank?.[column] ?? 0)
+    return column in last.empty && percent(counted, now.rows) - share > limits.maxEmptied
   })
   return emptied.length === 0
     ? null
-    : message('said.emptied', { columns: emptied, percent: limits.maxEmptied })
+    : message('said.emptied', { columns: emptied.map(([column]) => column), percent: limits.maxEmptied })
 }
 
 /** Whether some rows alone could have emptied a column for too many of all rows, had none of them been empty before. */
