@@ -21,6 +21,7 @@ const BACKSLASH = 0x5c
 const LETTER_N = 0x4e
 const LETTER_F = 0x66
 const LETTER_T = 0x74
+const QUESTION_MARK = 0x3f
 
 /** Figures of an HR scan; the sanity gate compares them with the last good ones. */
 export interface SourceStatistics {
@@ -155,23 +156,23 @@ export class RowHasher {
         else if (column === departmentColumn) isPlaced = true
       } else if (column === 0) enterpriseEnd = i
       else if (column === 1) keyEnd = i
-      else if (column === this.#activeColumn) active = isInactive(input, begin, i) ? LETTER_F : LETTER_T
+      else if (column === this.#activeColumn) active = readActive(input, begin, i)
       else this.#updated(input, begin, i)
       column++
       begin = i + 1
       if (column === firstField) fields = begin
     }
-    if (isPlaced && active === LETTER_T) this.#placed++
+    if (isPlaced && active !== LETTER_F) this.#placed++
     if (isEmpty(input, enterpriseEnd + 1, keyEnd) || keyEnd - start > MAX_KEY_BYTES) {
       this.#keyless++
       return offset
     }
-    if (active === LETTER_T) this.#active++
+    if (active !== LETTER_F) this.#active++
     let at = output.writeInt16BE(4, offset)
     at = writeText(input, start, enterpriseEnd, output, at)
     at = writeText(input, enterpriseEnd + 1, keyEnd, output, at)
     at = output.writeInt32BE(1, at)
-    output[at++] = active === LETTER_T ? 1 : 0
+    output[at++] = active === LETTER_F ? 0 : 1
     at = output.writeInt32BE(HASH_BYTES, at)
     return at + output.write(this.#hash(input, fields, end, active), at, HASH_BYTES, 'latin1')
   }
@@ -201,14 +202,18 @@ function isEmpty(input: Buffer, from: number, to: number): boolean {
   return to <= from || (input[from] === BACKSLASH && input[from + 1] === LETTER_N)
 }
 
-/** The bytes that alone mean false to `parseActive`. */
-const INACTIVE = new Set(Buffer.from('fFnN0'))
+/** What is hashed of `active`: whether the employee is in service, or that it is unclear. */
+function activeLetter(text: string | null | undefined): number {
+  const active = parseActive(text)
+  return active === undefined ? QUESTION_MARK : active ? LETTER_T : LETTER_F
+}
 
-/** As `rowIsActive`. HR servers print t and f: only a longer text is parsed. */
-function isInactive(input: Buffer, from: number, to: number): boolean {
-  const first = input[from] as number
-  if (to - from <= 1) return to > from && INACTIVE.has(first)
-  return first !== LETTER_T && !isEmpty(input, from, to) && parseActive(valueText(input, from, to)) === false
+/** Of each single byte; HR servers print t and f, or 1 and 0. */
+const ACTIVE_LETTERS = Uint8Array.from({ length: 256 }, (_, byte) => activeLetter(String.fromCharCode(byte)))
+
+function readActive(input: Buffer, from: number, to: number): number {
+  if (to - from === 1) return ACTIVE_LETTERS[input[from] as number] as number
+  return activeLetter(isEmpty(input, from, to) ? null : valueText(input, from, to))
 }
 
 /** By first byte of a character, whether a value that has it clears no field: ASCII letters and digits, common ideographs. */
@@ -255,7 +260,7 @@ function unescaped(letter: number): number {
  * @param row column → text as PostgreSQL prints it
  */
 export function rowHash(columns: readonly string[], row: Record<string, string | null>): string {
-  const active = rowIsActive(row) ? 't' : 'f'
+  const active = String.fromCharCode(activeLetter(row.active))
   const values = columns.filter(column => FIELDS.has(column)).map(column => copyText(row[column] ?? null))
   const text = hash('sha256', `${seedText(columns)}${active}${values.join('\t')}`, 'hex')
   return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20, 32)}`

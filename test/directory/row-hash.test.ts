@@ -201,6 +201,7 @@ describe('what a hash tells apart', () => {
     ['none and a text that is written like it', { mobile: '\\N' }],
     ['values that move over a boundary', { name: 'x\t', mobile: '\\N' }],
     ['an active employee and a leaver', { active: 'f' }],
+    ['an active employee and one of whom that is unclear', { active: 'retired' }],
   ])('%s', (_, changes: Row) => {
     expect(hash(changes)).not.toBe(hash({}))
   })
@@ -258,7 +259,9 @@ describe('a staged row', () => {
   ])('whose column active holds %j is active: %s, to a worker too', (active, isActive) => {
     const row = { enterprise_code: '', userid: 'e1', active, name: 'x' }
     const columns = Object.keys(row)
-    expect(stage(new RowHasher(columns), [copyLines(columns, [row])])).toMatchObject([{ active: isActive }])
+    expect(stage(new RowHasher(columns), [copyLines(columns, [row])])).toMatchObject([
+      { active: isActive, hash: plainHash(columns, row) },
+    ])
     expect(rowIsActive(row)).toBe(isActive)
     expect(parseActive(active) !== false).toBe(isActive)
   })

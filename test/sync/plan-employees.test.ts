@@ -111,6 +111,17 @@ describe('a later run', () => {
     expect(known.get('e2')).toMatchObject({ vanished_at: expect.any(Date) })
   })
 
+  test('asks for whom HR has given a state that is unclear, and once only', async () => {
+    const employees = `select userid, name, case dept_code when 'D0' then '1' else dept_code end as active from person`
+    await under.inSync(3, employees)
+    await hr(`update person set dept_code = 'retired' where userid = 'e1'`)
+    expect(await under.plan('changes', { employees })).toMatchObject({ plan: { reasons: { changed: 1 } } })
+    await under.acknowledge('e1')
+    expect(await under.plan('changes', { employees })).toMatchObject({ planned: 0 })
+    await hr(`update person set dept_code = 'D0' where userid = 'e1'`)
+    expect(await under.plan('changes', { employees })).toMatchObject({ plan: { reasons: { changed: 1 } } })
+  })
+
   test('asks once about vanished employees, and not at all if the platform never had them', async () => {
     await under.inSync(10)
     await under.store.pool.query(`update dirsync.employee set platform_state = 'absent' where userid = 'e2'`)
