@@ -29,6 +29,8 @@ export interface DepartmentCount {
 export interface DepartmentsInHr {
   departments: HrDepartmentRow[]
   employees: DepartmentCount[]
+  /** Fingerprint of the mapping by which employees were counted. */
+  mapping: string
 }
 
 /** Reads and checks all departments. */

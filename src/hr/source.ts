@@ -259,6 +259,7 @@ export class HrSource {
     return {
       departments: await readDepartments(session, departments, this.#defaultEnterprise),
       employees: await countEmployees(session, employees, this.#defaultEnterprise),
+      mapping: employees.fingerprint,
     }
   }
 

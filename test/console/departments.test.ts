@@ -167,7 +167,9 @@ describe('departments that no run deletes now', () => {
     await pool.query(`
       delete from dirsync.department; delete from dirsync.employee; delete from dirsync.sync_run;
       insert into dirsync.department (dept_code, active, closed_at) values ('OLD', false, '2026-11-20T10:00Z')`)
-    expect(await page()).toMatch(/before a run has read all employees and passed.*kept for now: see above/s)
+    expect(await page()).toMatch(
+      /before a run has read all employees with the present mapping and passed.*kept for now: see above/s,
+    )
     await pool.query(`${PASSED_RUN} insert into dirsync.employee (userid, active) values ('new1', true)`)
     expect(await page()).toMatch(/kept until the platform has told where.*href="\/employees\/new1"/s)
     await pool.query('update dirsync.employee set queried_at = now()')

@@ -215,12 +215,9 @@ test('no deletion of a department is promised by an incomplete delivery', async 
   await hr.deliver('units.csv', units('D1,false,2026-01-01 00:00:00', 'D2,true,', 'D3,true,'))
   const departments =
     'select dept_code, null as parent_code, active::boolean as active, closed_at::timestamptz as closed_at from units'
-  const preview = () =>
-    previewDeletions(
-      under.store.pool,
-      HrSources.one(hr.source(`select userid, name, 'D2' as dept_code from staff`, departments)),
-      LIMITS,
-    )
+  const source = hr.source(`select userid, name, 'D2' as dept_code from staff`, departments)
+  await under.plan('changes', { source, limits: { breaker: { count: 10, percent: 10 } } })
+  const preview = () => previewDeletions(under.store.pool, HrSources.one(source), LIMITS)
   expect(await preview()).toMatchObject({ deletions: [{ deptCode: 'D1' }] })
   await hr.deliver('staff.csv', staff(9).slice(0, -3))
   await expect(preview()).rejects.toBeInstanceOf(HrDeliveryError)

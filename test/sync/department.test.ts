@@ -197,6 +197,7 @@ describe('deletions', () => {
       planned_at: new Date(),
       finished_at: new Date(),
       source: { rows: 1, keyless: 0, empty: {} },
+      mapping: (await hr.inspect()).fingerprint,
     })
     const wanted = async (run: number | null, since = performance.now()) =>
       (await reader.facts({ run, since })).wanted.map(({ deptCode }) => deptCode)

@@ -952,6 +952,18 @@ describe('departments are checked against the last full reading of employees', (
     expect(await under.pending()).toEqual([])
   })
 
+  test('none is before a run has read all employees with another mapping, by which they may be in other departments', async () => {
+    await closed()
+    const byName = EMPLOYEES.replace('dept_code', `'n' || dept_code as dept_code`)
+    const unread = { planned: 0, message: expect.stringContaining('with the present mapping') }
+    expect(worded(await plan(byName))).toMatchObject(unread)
+    const preview = await previewDeletions(under.store.pool, HrSources.one(delivering(byName)), LIMITS)
+    expect(worded(preview)).toMatchObject({ deletions: [], unread: unread.message })
+    expect(await under.plan('changes', { employees: byName })).toMatchObject({ state: 'held' })
+    expect(worded(await plan(byName))).toMatchObject({ planned: 0 })
+    expect(await under.pending()).toEqual([])
+  })
+
   test('none is before a run has read all employees for another account', async () => {
     const ours = { baseUrl: 'https://platform.test', appId: 'ours', enterpriseCode: '' }
     await claimDeployment(under.store.pool, ours)

@@ -169,13 +169,15 @@ export async function departmentFacts(
 export interface DepartmentReading {
   departments: number
   counts: DepartmentCount[]
+  /** As of `DepartmentsInHr`. */
+  mapping: string
 }
 
 /** Stores a source's departments as HR has delivered them. */
 export async function remembered(
   db: ClientBase | Pool,
   { codes }: NamedSource,
-  { departments: delivered, employees }: DepartmentsInHr,
+  { departments: delivered, employees, mapping }: DepartmentsInHr,
 ): Promise<DepartmentReading> {
   const isOwn = ({ enterpriseCode }: { enterpriseCode: string }) => !codes || codes.includes(enterpriseCode)
   const departments = delivered.filter(isOwn)
@@ -183,19 +185,19 @@ export async function remembered(
   const told =
     codes?.filter(code => departments.some(({ enterpriseCode }) => enterpriseCode === code)) ?? null
   if (departments.length > 0) await rememberDepartments(db, departments, told)
-  return { departments: departments.length, counts: employees.filter(isOwn) }
+  return { departments: departments.length, counts: employees.filter(isOwn), mapping }
 }
 
 /** Plans the deletions that follow from the stored departments. */
 export async function checked(
   db: ClientBase | Pool,
   source: NamedSource,
-  { departments: inHr, counts }: DepartmentReading,
+  { departments: inHr, counts, mapping }: DepartmentReading,
   { gate, departmentGraceMs }: DepartmentLimits,
 ): Promise<DepartmentFacts> {
   const known = await knownDepartments(db, counts, source.codes)
   const total = known.filter(department => !department.deleted).length
-  const doubt = await doubtOf(db, source, counts, gate)
+  const doubt = await doubtOf(db, source, { counts, mapping }, gate)
   const unlocated = await unlocatedIn(db, source.codes)
   const rejected = new Map(
     known.flatMap(({ enterpriseCode, deptCode, rejectedRun }) =>
@@ -224,19 +226,28 @@ export async function checked(
 async function doubtOf(
   db: ClientBase | Pool,
   source: SourceScope,
-  counts: readonly DepartmentCount[],
+  { counts, mapping }: Pick<DepartmentReading, 'counts' | 'mapping'>,
   gate: RunLimits['gate'],
 ): Promise<DepartmentFacts['doubt']> {
   const last = await lastFullReading(db, source)
   const suspect = last && missingEmployees(sum(counts), last.statistics, gate)
   if (suspect) return { isSuspect: true, message: message('said.suspect', { reason: suspect }) }
-  const unpassed = await unpassedEmployees(db, source)
+  const unpassed = await unpassedEmployees(db, source, mapping)
   return unpassed && { isSuspect: false, message: unpassed }
 }
 
-/** Why runs of employees leave it open whether a source's are right; null: they do not. */
-export async function unpassedEmployees(db: ClientBase | Pool, source: SourceScope): Promise<Message | null> {
-  if ((await lastFullReading(db, source)) && (await lastPlanPassed(db, source.name))) return null
+/**
+ * Why runs of employees leave it open whether a source's are right; null: they do not.
+ * @param mapping fingerprint of the one in use: by another, employees may be in other departments; null: it is not known
+ */
+export async function unpassedEmployees(
+  db: ClientBase | Pool,
+  source: SourceScope,
+  mapping: string | null = null,
+): Promise<Message | null> {
+  const last = await lastFullReading(db, source)
+  const isRead = last !== null && (mapping === null || mapping === last.mapping)
+  if (isRead && (await lastPlanPassed(db, source.name))) return null
   const held = (await heldRuns(db)).find(
     ({ kind, source: of }) => of === source.name && EMPLOYEE_KINDS.includes(kind),
   )
