@@ -937,6 +937,39 @@ describe('departments are checked against the last full reading of employees', (
     expect(worded(preview)).toMatchObject({ deletions: [], isHeld: false, unread: why })
   })
 
+  test('none is of an enterprise of which HR delivers no department', async () => {
+    const enterprise = `case when dept_code like 'X%' then 'E2' else 'E1' end as enterprise_code`
+    const employees = `select userid, name, dept_code, ${enterprise} from person`
+    const source = under.source(
+      employees,
+      `select dept_code, parent_code, active, closed_at, ${enterprise} from department`,
+    )
+    const planned = () =>
+      under.plan('departments', { source, limits: { departments: { count: 9, percent: 10 } } })
+    await under.hire(12)
+    await hr(`update person set dept_code = 'X2' where userid = 'e1';
+      insert into department values ('D0', null, true, null), ('X1', null, true, null),
+        ('X2', null, false, now() - interval '2 days')`)
+    await under.plan('changes', { employees })
+    await under.acknowledge()
+    expect(await planned()).toMatchObject({ planned: 0 })
+    await hr(`delete from person where userid = 'e1'; delete from department where dept_code like 'X%'`)
+    const aDayLater = () =>
+      under.store.pool.query(
+        `update dirsync.department set first_missing_at = first_missing_at - interval '25 hours'`,
+      )
+    expect(await planned()).toMatchObject({ planned: 0 })
+    await aDayLater()
+    expect(await planned()).toMatchObject({ planned: 0 })
+    expect(
+      await under.store.rows('select from dirsync.department where first_missing_at is not null'),
+    ).toEqual([])
+    await hr(`insert into department values ('X3', null, true, null)`)
+    expect(await planned()).toMatchObject({ plan: { sample: ['E2/X2'] } })
+    await aDayLater()
+    expect(await planned()).toMatchObject({ plan: { sample: ['E2/X1', 'E2/X2'] } })
+  })
+
   test('none is before a run has read all employees, nor while the last one did not pass', async () => {
     await hr(`insert into department values ('D4', null, false, now() - interval '2 days')`)
     const unread = {

@@ -168,6 +168,8 @@ export async function departmentFacts(
 /** A source's departments in HR at one moment. */
 export interface DepartmentReading {
   departments: number
+  /** Enterprises with a department. One without any has not closed them all: more likely HR has lost it, or it is not the source's. */
+  delivering: ReadonlySet<string>
   counts: DepartmentCount[]
   /** As of `DepartmentsInHr`. */
   mapping: string
@@ -181,18 +183,16 @@ export async function remembered(
 ): Promise<DepartmentReading> {
   const isOwn = ({ enterpriseCode }: { enterpriseCode: string }) => !codes || codes.includes(enterpriseCode)
   const departments = delivered.filter(isOwn)
-  // An enterprise without any department has not closed them all: more likely it is not the source's.
-  const told =
-    codes?.filter(code => departments.some(({ enterpriseCode }) => enterpriseCode === code)) ?? null
-  if (departments.length > 0) await rememberDepartments(db, departments, told)
-  return { departments: departments.length, counts: employees.filter(isOwn), mapping }
+  if (departments.length > 0) await rememberDepartments(db, departments)
+  const delivering = new Set(departments.map(({ enterpriseCode }) => enterpriseCode))
+  return { departments: departments.length, delivering, counts: employees.filter(isOwn), mapping }
 }
 
 /** Plans the deletions that follow from the stored departments. */
 export async function checked(
   db: ClientBase | Pool,
   source: NamedSource,
-  { departments: inHr, counts, mapping }: DepartmentReading,
+  { departments: inHr, delivering, counts, mapping }: DepartmentReading,
   { gate, departmentGraceMs }: DepartmentLimits,
 ): Promise<DepartmentFacts> {
   const known = await knownDepartments(db, counts, source.codes)
@@ -214,7 +214,7 @@ export async function checked(
     unlocated,
     rejected,
     deletions: planDeletions(known, now, departmentGraceMs).filter(
-      ({ enterpriseCode }) => !unlocated.has(enterpriseCode),
+      ({ enterpriseCode }) => delivering.has(enterpriseCode) && !unlocated.has(enterpriseCode),
     ),
     wanted: planDeletions(all, now, departmentGraceMs),
   }
@@ -276,14 +276,9 @@ function sum(counts: readonly DepartmentCount[]): number {
 
 /**
  * Stores HR's current departments: new, closed, reopened and missing ones. Other rows are not touched, and rows are locked in
- * the order of their keys, as jobs of several workers store the same.
- * @param codes the enterprises covered; null: all
+ * the order of their keys, as jobs of several workers store the same. None is missing of an enterprise that delivers no department.
  */
-export async function rememberDepartments(
-  db: ClientBase | Pool,
-  seen: HrDepartmentRow[],
-  codes: SourceScope['codes'],
-): Promise<void> {
+export async function rememberDepartments(db: ClientBase | Pool, seen: HrDepartmentRow[]): Promise<void> {
   await db.query(
     `with seen as materialized (
        select "enterpriseCode" as enterprise_code, "deptCode" as dept_code, "parentCode" as parent_code, active,
@@ -295,7 +290,7 @@ export async function rememberDepartments(
        from dirsync.department d
        left join seen s using (enterprise_code, dept_code)
        where case when s.dept_code is null
-                  then d.first_missing_at is null and ($2::text[] is null or d.enterprise_code = any ($2))
+                  then d.first_missing_at is null and d.enterprise_code in (select enterprise_code from seen)
                   else (d.parent_code, d.active) is distinct from (s.parent_code, s.active)
                     or d.first_missing_at is not null
                     or s.active and (d.closed_at is not null or d.deleted_at is not null)
@@ -322,7 +317,7 @@ export async function rememberDepartments(
          rejected_run = case when excluded.active = d.active and d.first_missing_at is null
                               and excluded.parent_code is not distinct from d.parent_code then d.rejected_run end,
          parked_at = case when excluded.active is distinct from d.active then null else d.parked_at end`,
-    [JSON.stringify(seen), codes],
+    [JSON.stringify(seen)],
   )
 }
 
