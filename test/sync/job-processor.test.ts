@@ -180,14 +180,15 @@ describe('what a worker has in hand, but its call has been in line for longer th
     await locate('unknown')
     const reading = vi.spyOn(hr(), 'departments')
     onTestFinished(() => reading.mockRestore())
-    const tried = async () => {
+    const tried = async (): Promise<number | undefined> => {
       await (await begin([{ ...E0, operation: 'delete-department', entityKey: 'D1' }])).ended
       const [work] = await store.rows(
         `with was as (select not_before from dirsync.pending where entity_key = 'D1')
          update dirsync.pending set not_before = now() where entity_key = 'D1'
          returning round(extract(epoch from (select not_before from was) - now()) / 60)::int as minutes`,
       )
-      return work?.minutes
+      // Zero: the worker before has not given its lock back yet, so that it was put off for a second.
+      return work?.minutes === 0 ? tried() : work?.minutes
     }
     const delays = []
     for (let i = 0; i < 7; i += 1) delays.push(await tried())
