@@ -190,31 +190,40 @@ comment on function dirsync.expect_held is
 create function dirsync.reject_planned(run bigint, decision bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-  -- Deletions that an earlier plan let pass, or a person named, and that were not made yet: the later word counts. What
-  -- is in hand is looked at anew.
+  -- Deletions that an earlier plan let pass, and what a person named, that was not sent yet: the later word counts.
   with waiting as materialized (
-    select p.operation, p.enterprise_code, p.entity_key, p.detail from dirsync.pending p
+    select p.operation, p.enterprise_code, p.entity_key, p.detail,
+           -- What is in hand is looked at anew. So is who may have been sent: a worker and a plan note that.
+           p.in_hand or p.operation = 'update-employee' and (p.sent_unknown or p.starts > 0) as stays
+    from dirsync.pending p
     join dirsync.planned_work w
       on w.run_id = run and w.operation = p.operation and w.enterprise_code = p.enterprise_code
      and w.entity_key = p.entity_key and (decision is null or w.decision_id = decision)
     where p.operation = 'delete-department'
+       or p.named and exists (select from dirsync.employee e
+                              where e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
+                                and e.held_run = run and e.held_hash is not distinct from w.source_hash)
     order by p.operation, p.enterprise_code, p.entity_key, p.detail for update of p
-  )
-  update dirsync.pending p set named = false, version = p.version + 1 from waiting w
-  where p.operation = w.operation and p.enterprise_code = w.enterprise_code and p.entity_key = w.entity_key
-    and p.detail = w.detail;
-  -- An outcome tells what became of the others.
-  with withdrawn as (
-    delete from dirsync.pending p using dirsync.planned_work w
-    where p.operation = 'delete-department' and not p.in_hand
-      and w.run_id = run and w.operation = p.operation and w.enterprise_code = p.enterprise_code
-      and w.entity_key = p.entity_key and (decision is null or w.decision_id = decision)
+  ), kept as (
+    -- An update in hand that has been sent is over with its outcome.
+    update dirsync.pending p
+    set named = false, version = p.version + case p.operation when 'delete-department' then 1 else 0 end
+    from waiting w
+    where w.stays and p.operation = w.operation and p.enterprise_code = w.enterprise_code
+      and p.entity_key = w.entity_key and p.detail = w.detail
+  ), withdrawn as (
+    delete from dirsync.pending p using waiting w
+    where not w.stays and p.operation = w.operation and p.enterprise_code = w.enterprise_code
+      and p.entity_key = w.entity_key and p.detail = w.detail
     returning p.run_id, p.operation, p.enterprise_code, p.entity_key, p.detail
   )
+  -- An outcome tells what became of them.
   insert into dirsync.attempt
     (run_id, operation, enterprise_code, entity_key, detail, started_at, duration_ms, outcome, error)
   select d.run_id, d.operation, d.enterprise_code, d.entity_key, d.detail, now(), 0, 'obsolete',
-         jsonb_build_object('key', 'said.deletion_rejected', 'values', jsonb_build_object('run', run))
+         jsonb_build_object('key', case d.operation when 'delete-department' then 'said.deletion_rejected'
+                                                    else 'said.rejected_unsent' end,
+                            'values', jsonb_build_object('run', run))
   from withdrawn d;
 
   -- No one has seen what HR has changed since the plan was stored: the next plan checks it.
@@ -236,7 +245,8 @@ begin
 end $$;
 comment on function dirsync.reject_planned is
   'Marks the employees and departments of a rejected plan, or of a rejected part of it: they rest until HR '
-  'changes them. Deletions of these departments that wait already are withdrawn.';
+  'changes them. Deletions of these departments that wait already are withdrawn, and so are updates of these employees '
+  'that a person named.';
 
 create function dirsync.count_decision(decision bigint) returns void
 language sql set search_path = pg_catalog, pg_temp as $$

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { caseOf, fail, plant, plantRun } from './planted.ts'
+import { caseOf, fail, hash, plant, plantRun, plantWork } from './planted.ts'
 import { StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -113,6 +113,60 @@ describe('a rejected deletion of a department', () => {
     const { held } = await plantDeletions({ named: true, in_hand: true, starts: 1 })
     await call('reject($1)', held)
     expect(await waiting()).toEqual([{ entity_key: 'A', named: false, version: 2 }, OTHER])
+  })
+})
+
+describe('a rejected row of an employee', () => {
+  /** Rows of a held run, whose employees wait in the outbox as these rows say. Returns the runs. */
+  async function plantUpdates(rows: Record<string, object>): Promise<{ byName: number; held: number }> {
+    const byName = await plantRun(store, { kind: 'employees' })
+    const held = await plantRun(store, { state: 'held' })
+    for (const [userid, row] of Object.entries(rows)) {
+      const [source_hash, operation] = [hash(), 'update-employee']
+      await plant(store, 'employee', { userid, source_hash: hash(), held_run: held, held_hash: source_hash })
+      await plant(store, 'planned_work', {
+        ...{ run_id: held, operation, entity_key: userid, source_hash, reason: 'changed', active: true },
+      })
+      await plantWork(store, userid, { run_id: byName, named: true, ...row })
+    }
+    return { byName, held }
+  }
+  const waiting = () => store.rows('select entity_key, named, version from dirsync.pending order by 1')
+
+  test('that a person had named before is withdrawn, as one that only a later request by name sends', async () => {
+    const { byName, held } = await plantUpdates({ e1: {}, e2: {}, e3: { named: false } })
+    const open = await fail(store)
+    await store.pool.query(`update dirsync.dead_letter set state = 'retrying'`)
+    await call('reject_part($1, $2)', held, { keys: ['e1', 'e3'] })
+    expect(await store.rows('select run_id, entity_key, outcome, error from dirsync.attempt')).toEqual([
+      {
+        ...{ run_id: byName, entity_key: 'e1', outcome: 'obsolete' },
+        error: `rejected with run ${held}; only a sync by name sends it`,
+      },
+    ])
+    expect(await waiting()).toEqual([
+      { entity_key: 'e2', named: true, version: 1 },
+      { entity_key: 'e3', named: false, version: 1 },
+    ])
+    expect(await caseOf(store, open)).toMatchObject({ state: 'open' })
+    await call('reject($1)', held)
+    expect(await waiting()).toMatchObject([{ entity_key: 'e3' }])
+  })
+
+  test('that is in hand, or may have been sent, is looked at anew', async () => {
+    const { held } = await plantUpdates({ e1: { in_hand: true, starts: 1 }, e2: { sent_unknown: true } })
+    await call('reject($1)', held)
+    expect(await waiting()).toEqual([
+      { entity_key: 'e1', named: false, version: 1 },
+      { entity_key: 'e2', named: false, version: 1 },
+    ])
+  })
+
+  test('stays as requested while another row of the employee is held', async () => {
+    const { held } = await plantUpdates({ e1: {} })
+    await store.pool.query('update dirsync.employee set held_hash = $1', [hash()])
+    await call('reject($1)', held)
+    expect(await waiting()).toMatchObject([{ entity_key: 'e1', named: true }])
   })
 })
 

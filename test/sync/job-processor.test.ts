@@ -10,7 +10,7 @@ import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { formatJobKey } from '../../src/queue/job.ts'
 import type { ClaimKey } from '../../src/sync/outbox/claim.ts'
-import type { RunKind } from '../../src/sync/runs/run.ts'
+import { type RunKind, requestRun } from '../../src/sync/runs/run.ts'
 import { JobProcessor } from '../../src/sync/work/job-processor.ts'
 import { duringTest } from '../helpers/during.ts'
 import { controlOf } from '../helpers/emulator-control.ts'
@@ -134,6 +134,29 @@ describe('what a worker has in hand, but its call has been in line for longer th
       expect(await outbox()).toEqual([
         { entity_key: 'e1', version: 2, in_hand: false, attempts: 0 },
         { entity_key: 'e2', version: 1, in_hand: false, attempts: 0 },
+      ])
+    },
+  )
+
+  test.each(['employee/get', 'employee/update'])(
+    '%s, is not sent by name once a person has rejected its row',
+    async operation => {
+      await plans.hire(3)
+      await plan()
+      await plans.acknowledge()
+      await plans.hr.query(`update person set name = 'held'`)
+      const { id, state } = await plan()
+      expect(state).toBe('held')
+      await plans.planRequested(await requestRun(store.pool, 'employees', ['e0', 'e1'], 'test'), hr())
+      await carryOut([E0, employee('e1')], operation, () =>
+        store.pool.query(`select dirsync.reject_part($1, '{"keys": ["e1"]}')`, [id]),
+      )
+      expect(await writes()).toMatchObject([{ userid: 'e0' }])
+      const employees = await store.rows('select userid, status from dirsync.employee order by 1')
+      expect(employees).toEqual([
+        { userid: 'e0', status: 'in_sync' },
+        { userid: 'e1', status: 'rejected' },
+        { userid: 'e2', status: 'held' },
       ])
     },
   )

@@ -102,6 +102,20 @@ async function rejectDeletion(): Promise<void> {
   await store.pool.query('select dirsync.reject($1)', [run_id])
 }
 
+/** No row that a person named awaits a plan. */
+async function rejectNamed(): Promise<void> {
+  await store.pool.query(`update dirsync.pending set named = true where replan_at is null`)
+  const run_id = await plantRun(store, { state: 'held' })
+  await plant(store, 'planned_work', {
+    run_id,
+    operation: 'update-employee',
+    entity_key: 'e1',
+    reason: 'left',
+  })
+  await plant(store, 'employee', { userid: 'e1', held_run: run_id })
+  await store.pool.query('select dirsync.reject($1)', [run_id])
+}
+
 type Way = (run: number) => Promise<unknown>
 
 /** How each event comes about. */
@@ -140,7 +154,7 @@ const WAYS: Record<string, Way[]> = {
   ],
   'no plan has passed its HR row': [settled(unfinished('replan', again(0)))],
   'its run is cancelled': [run => store.pool.query('select dirsync.cancel($1)', [run])],
-  'its deletion is rejected': [rejectDeletion],
+  'is rejected': [rejectDeletion, rejectNamed],
 }
 
 describe('the states of an outbox row', () => {

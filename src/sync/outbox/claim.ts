@@ -134,27 +134,26 @@ export const keyColumns = (keys: readonly ClaimKey[]) => [
 
 /**
  * SQL: the row of a claim that is still the present request: not requested anew since, as by a plan that has seen another HR row;
- * of no cancelled run; and overtaken by no other execution. The parameters are those of `presentRequest`.
+ * of no cancelled run; not rejected since it was named; and overtaken by no other execution. The parameters are those of `presentRequest`.
  */
 export const PRESENT_REQUEST = `
   select from dirsync.pending p
   where p.operation = $1 and p.enterprise_code = $2 and p.entity_key = $3 and p.detail = $4
-    and p.version = $5 and p.execution = $6
+    and p.version = $5 and p.execution = $6 and p.named = $7
     and not exists (select from dirsync.sync_run r where r.id = p.run_id and r.cancelled_at is not null)`
+
+/** What of a claim tells its request from others. */
+export type RequestOfClaim = Pick<Claim, 'version' | 'execution' | 'named'>
 
 export function presentRequest(
   { operation, enterpriseCode, entityKey, detail }: ClaimKey,
-  { version, execution }: Pick<Claim, 'version' | 'execution'>,
+  { version, execution, named }: RequestOfClaim,
 ): unknown[] {
-  return [operation, enterpriseCode, entityKey, detail, version, execution]
+  return [operation, enterpriseCode, entityKey, detail, version, execution, named]
 }
 
 /** Whether the request of a claim is still the present one. */
-export async function isPresentRequest(
-  db: Pool,
-  key: ClaimKey,
-  claimed: Pick<Claim, 'version' | 'execution'>,
-): Promise<boolean> {
+export async function isPresentRequest(db: Pool, key: ClaimKey, claimed: RequestOfClaim): Promise<boolean> {
   const values = presentRequest(key, claimed)
   const statement = { text: PRESENT_REQUEST, values, query_timeout: WORK_MS }
   const { rowCount } = await db.query(statement)

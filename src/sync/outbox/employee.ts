@@ -1,6 +1,6 @@
 import type { EmployeeField, EmployeeKey } from '../../directory/employee.ts'
 import { type ClientBase, onlyRow, type Pool, WORK_MS } from '../../lib/database.ts'
-import { type Claim, type ClaimKey, PRESENT_REQUEST, presentRequest } from './claim.ts'
+import { type ClaimKey, PRESENT_REQUEST, presentRequest, type RequestOfClaim } from './claim.ts'
 
 /** The states of an employee: the column `employee.status` computes them, and every display or count reads it. */
 export const EMPLOYEE_STATUSES = [
@@ -102,7 +102,7 @@ export const UNKNOWN_VALUE = '?'
 export async function noteSending(
   db: Pool,
   key: ClaimKey,
-  claimed: Pick<Claim, 'version' | 'execution'>,
+  claimed: RequestOfClaim,
   { hash, untold, movingTo }: Sending,
 ): Promise<boolean> {
   const doubted = JSON.stringify(Object.fromEntries(untold.map(field => [field, UNKNOWN_VALUE])))
@@ -110,9 +110,9 @@ export async function noteSending(
     text: `with present as materialized (${PRESENT_REQUEST}
            ), noted as (
              update dirsync.employee
-             set acknowledged = acknowledged || $7,
-                 acknowledged_hash = case when source_hash = $8 then acknowledged_hash end,
-                 moving_to = coalesce($9, moving_to)
+             set acknowledged = acknowledged || $8,
+                 acknowledged_hash = case when source_hash = $9 then acknowledged_hash end,
+                 moving_to = coalesce($10, moving_to)
              where enterprise_code = $2 and userid = $3 and exists (select from present)
            )
            select exists (select from present) as present`,

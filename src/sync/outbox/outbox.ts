@@ -44,7 +44,7 @@ export const OUTBOX_TRANSITIONS: readonly OutboxTransition[] = [
   { event: 'no plan has passed its HR row', from: ['begun'], to: ['awaits_plan'] },
   { event: 'its delay is over', from: ['delayed'], to: ['due'] },
   { event: 'its run is cancelled', from: ['due', 'delayed', 'queued'], to: ['none'] },
-  { event: 'its deletion is rejected', from: ['due', 'delayed', 'queued'], to: ['none'] },
+  { event: 'is rejected', from: ['due', 'delayed', 'queued'], to: ['none'] },
 ]
 
 /**
