@@ -14,6 +14,7 @@ import { SessionLocks } from '../../src/lib/session-locks.ts'
 import { UNTRACED } from '../../src/lib/tracing.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { formatJobKey } from '../../src/queue/job.ts'
+import { requestDueRetries } from '../../src/sync/cases/retries.ts'
 import { claim } from '../../src/sync/outbox/claim.ts'
 import { haltForHr, readHalts } from '../../src/sync/outbox/halts.ts'
 import { claimSources } from '../../src/sync/plan/claim-sources.ts'
@@ -33,6 +34,7 @@ import { hrSource } from '../hr/hr-database.ts'
 import { worded } from '../texts/worded.ts'
 import { employee, outcome } from './outcomes.ts'
 import { acknowledge, plannerOf, LIMITS as USUAL_LIMITS } from './plan-under-test.ts'
+import { caseOf, fail, plant } from './planted.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 const LIMITS = { ...USUAL_LIMITS, breaker: { count: 3, percent: 10 }, departmentGraceMs: 0 }
@@ -116,6 +118,36 @@ async function inSync(): Promise<HrSources> {
   for (const { name } of hr.all) await plan(hr, name)
   await acknowledge(store)
   return hr
+}
+
+/** A worker has an employee in hand. */
+async function execute(hr: HrSources, key: ReturnType<typeof employee>): Promise<void> {
+  const locks = new SessionLocks(store.url, SILENT)
+  // Nothing answers there: no call is made for an enterprise without a source.
+  const client = new PlatformClient({
+    baseUrl: 'http://127.0.0.1:1',
+    appId: 'a',
+    appSecret: 's',
+    ratePerSecond: 1,
+  })
+  onTestFinished(async () => {
+    await Promise.all([locks.close(), client.close()])
+  })
+  const processor = new JobProcessor({
+    pool: store.pool,
+    client,
+    hr,
+    locks,
+    logger: SILENT,
+    concurrentCalls: 1,
+    limits: LIMITS,
+    tracing: UNTRACED,
+  })
+  const { ended } = await processor.process(
+    { name: 'update-employee', keys: [formatJobKey(key)], priority: 3 },
+    new AbortController().signal,
+  )
+  await ended
 }
 
 const employees = () =>
@@ -486,6 +518,34 @@ describe('the sources change', () => {
     expect(await plan(await settle(both()), 'beijing')).toMatchObject({ state: 'held', planned: 11 })
   })
 
+  test('one that is removed leaves no retry of a withheld field under way', async () => {
+    await inSync()
+    const E2 = { enterprise_code: 'E2', field: 'level' }
+    await store.pool.query(`update dirsync.employee set withheld = '{level}' where userid = 'b3'`)
+    await plant(store, 'field_block', { ...E2, next_probe_at: new Date(0) })
+    const id = await fail(store, {
+      ...E2,
+      entity: 'enterprise',
+      entity_key: 'E2',
+      category: 'feature_disabled',
+    })
+    const hr = await settle([source('shanghai', ['E1'], shanghai.url)])
+    const run = await requestRun(store.pool, 'retry', [String(id)], 'test')
+    await planNext(hr, '')
+    expect(await caseOf(store, id)).toMatchObject({ state: 'retrying' })
+    await execute(hr, employee('b3', 'E2'))
+    expect(await store.rows('select run_id, outcome, error from dirsync.attempt')).toEqual([
+      { run_id: run, outcome: 'obsolete', error: 'no HR source has enterprise E2' },
+    ])
+    expect(await caseOf(store, id)).toMatchObject({ state: 'open' })
+    expect(
+      await store.rows(
+        `select probing, next_probe_at > now() + interval '4 days' as late from dirsync.field_block`,
+      ),
+    ).toEqual([{ probing: false, late: true }])
+    expect(await requestDueRetries(store.pool)).toBeNull()
+  })
+
   test('from one HR to several: no one is sent anew, and the gate knows how many there were', async () => {
     await hire(shanghai.pool, [...people('E1', 10), ...people('E2', 10, 'b')])
     const hr = hrSource(shanghai.url, MAPPING)
@@ -633,32 +693,7 @@ test('an update without an answer is asked about once the enterprise has a sourc
   ])
 
   const without = await settle([source('shanghai', ['E1'], shanghai.url)])
-  const locks = new SessionLocks(store.url, SILENT)
-  // Nothing answers there: no call is made for an enterprise without a source.
-  const client = new PlatformClient({
-    baseUrl: 'http://127.0.0.1:1',
-    appId: 'a',
-    appSecret: 's',
-    ratePerSecond: 1,
-  })
-  onTestFinished(async () => {
-    await Promise.all([locks.close(), client.close()])
-  })
-  const processor = new JobProcessor({
-    pool: store.pool,
-    client,
-    hr: without,
-    locks,
-    logger: SILENT,
-    concurrentCalls: 1,
-    limits: LIMITS,
-    tracing: UNTRACED,
-  })
-  const { ended } = await processor.process(
-    { name: 'update-employee', keys: [formatJobKey(key)], priority: 3 },
-    new AbortController().signal,
-  )
-  await ended
+  await execute(without, key)
   expect(await pending()).toEqual([])
   await finishRuns(store.pool)
 

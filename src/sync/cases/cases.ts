@@ -343,6 +343,16 @@ export async function restCases(
   )
 }
 
+/** The same for cases of enterprises, whose probe ended before it tried the field. */
+export async function restProbed(client: ClientBase, ids: number[], restMs: number): Promise<void> {
+  await client.query(
+    `update dirsync.dead_letter
+     set state = 'open', next_retry_at = now() + $2 * interval '1 millisecond', version = version + 1
+     where id = any ($1) and state = 'retrying'`,
+    [ids, restMs],
+  )
+}
+
 /** The same for all cases whose work is gone: it was cancelled, or a mirror has read everything else. Returns how many. */
 export async function endLostRetries(db: ClientBase | Pool): Promise<number> {
   const { rows } = await db.query<{ ended: number }>('select dirsync.end_lost_retries()::int as ended')

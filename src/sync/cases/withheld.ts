@@ -1,9 +1,10 @@
 import { type EmployeeKey, keyText } from '../../directory/employee.ts'
 import { type ClientBase, MOST_COUNTED, type Pool } from '../../lib/database.ts'
+import { slowProbeDelay } from '../outbox/backoff.ts'
 import { hasSource } from '../outbox/employee.ts'
 import { PRIORITY, updateOf, type Work } from '../outbox/outbox.ts'
 import type { FinishedSettlement } from '../outbox/outcome.ts'
-import { endCases } from './cases.ts'
+import { endCases, restProbed } from './cases.ts'
 
 /** Employees from whom blocked fields are withheld: which of them probe, which are sent again afterwards, and their number. */
 
@@ -161,6 +162,33 @@ export async function beginProbes(client: ClientBase, ids: number[], runId: numb
   )
   const employees = new Map(asked.map(key => [keyText(key), key])).values()
   return [...employees].map(updateOf)
+}
+
+/** Ends probes of enterprises without an HR source until their next turn: no employee's job gets to try the field. */
+export async function restProbes(
+  client: ClientBase,
+  settlements: Pick<FinishedSettlement, 'key' | 'outcome'>[],
+): Promise<void> {
+  const ended = settlements.filter(({ outcome }) => outcome === 'obsolete').map(({ key }) => key)
+  if (ended.length === 0) return
+  const restMs = slowProbeDelay(Math.random())
+  const { rows } = await client.query<{ id: number }>(
+    `with b as (
+       update dirsync.field_block b
+       set probing = false, next_probe_at = now() + $2 * interval '1 millisecond'
+       from jsonb_to_recordset($1) as s (operation text, "enterpriseCode" text, "entityKey" text)
+       where s.operation = 'update-employee' and b.enterprise_code = s."enterpriseCode"
+         and b.probe_userid = s."entityKey" and b.probing and not ${hasSource('b')}
+       returning b.*
+     )
+     select d.id from b join dirsync.dead_letter d on ${IS_CASE_OF_BLOCK}`,
+    [JSON.stringify(ended), restMs],
+  )
+  await restProbed(
+    client,
+    rows.map(({ id }) => id),
+    restMs,
+  )
 }
 
 /**

@@ -6,7 +6,7 @@ import { message } from '../../texts/message.ts'
 import { openFields, type RecordedCase, recordFailure, resolveCases, restCases } from '../cases/cases.ts'
 import { releasedBy, tryAtOnce } from '../cases/retries.ts'
 import { reviewSwaps } from '../cases/swap.ts'
-import { askLate } from '../cases/withheld.ts'
+import { askLate, restProbes } from '../cases/withheld.ts'
 import { entityOf } from '../outbox/outbox.ts'
 import {
   type FinishedSettlement,
@@ -99,6 +99,7 @@ async function settleInFull(db: Pool, given: Settlement[]): Promise<void> {
       await liftBlocks(client, settlement)
     }
     await restCases(client, done.filter(isFinished))
+    await restProbes(client, ended)
     await askLate(client, ended)
     await tryAtOnce(client, [
       ...recorded.filter(({ isDue }) => isDue),

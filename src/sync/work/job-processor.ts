@@ -488,12 +488,13 @@ function settlementOf(
   const { calls, waitedMs, rateLimited } = platform
   const employee = storedEmployee(result)
   const isAccepted = (employee?.fields.length ?? 0) > 0
+  const hasNone = claimed.cases.length === 0 && claimed.blocks.every(({ probing }) => !probing)
   const isGone = claimed.isLocated && employee?.memory.platformState === 'absent'
   const sentUnknown = claimed.sentUnknown || (platform.mayHaveUpdated && !isAccepted)
   return {
     ...result,
-    // Without a case there is none to resolve, and most settlements are one statement.
-    ...(claimed.cases.length === 0 && result.again === null && { resolve: 'none' }),
+    // Without a case or a probe there is none to resolve, and most settlements are one statement.
+    ...(hasNone && result.again === null && { resolve: 'none' }),
     key,
     version,
     execution,
