@@ -546,6 +546,22 @@ describe('the sources change', () => {
     expect(await requestDueRetries(store.pool)).toBeNull()
   })
 
+  test('a run of one whom dirsync knows, and whose enterprise no source has, says so', async () => {
+    await inSync()
+    const hr = await settle([source('shanghai', ['E1'], shanghai.url)])
+    const of = async (...names: string[]) => {
+      const { state, message } = worded(await plan(hr, '', 'employees', names))
+      return { state, message }
+    }
+    const message = 'no HR source has enterprise E2'
+    expect(await of('b1')).toEqual({ state: 'failed', message })
+    expect(await of('b1', 'nobody')).toEqual({ state: 'failed', message: `unknown: nobody; ${message}` })
+    // That is no failure of such runs.
+    expect((await readOverview(store.pool)).failed_runs).toEqual([])
+    expect(await of('e1', 'E2/b1')).toEqual({ state: 'running', message })
+    expect(await of('nobody')).toMatchObject({ message: 'neither HR nor dirsync knows an employee nobody' })
+  })
+
   test('from one HR to several: no one is sent anew, and the gate knows how many there were', async () => {
     await hire(shanghai.pool, [...people('E1', 10), ...people('E2', 10, 'b')])
     const hr = hrSource(shanghai.url, MAPPING)

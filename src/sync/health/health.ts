@@ -140,14 +140,17 @@ export async function readHealth(db: Pool): Promise<Health> {
   }
 }
 
-/** Condition on a run: its message is this one, or has it as a part. */
-const says = (key: string) => `coalesce(jsonb_path_exists(message, '$.** ? (@.key == "${key}")'), false)`
+/** Condition on a run: its message is one of these, or has one as a part. */
+const says = (...keys: string[]) =>
+  `coalesce(jsonb_path_exists(message, '$.** ? (${keys.map(key => `@.key == "${key}"`).join(' || ')})'), false)`
 
 /**
  * Condition on a run: it shows whether such runs can be planned, or of a mirror carried out. One that is merely requested or planned,
- * was cancelled before that, sends a part of another one's plan, or was of employees whom neither HR nor dirsync knows shows nothing.
+ * was cancelled before that, sends a part of another one's plan, or was of no employees whom HR or dirsync knows and a source has
+ * shows nothing.
  */
-export const HAS_TRIED = `part_of is null and not ${says('said.knows_nobody')}
+export const HAS_TRIED = `part_of is null
+  and not (state = 'failed' and ${says('said.knows_nobody', 'said.no_source', 'said.no_source_of_none')})
   and (state = 'failed' or planned_at is not null
   and state not in ('requested', 'planning') and (state <> 'running' or kind not in ('${MIRRORS.join("', '")}')))`
 

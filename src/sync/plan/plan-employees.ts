@@ -7,7 +7,7 @@ import {
 } from '../../directory/employee.ts'
 import { clearsField } from '../../directory/field-rules.ts'
 import type { SourceStatistics } from '../../directory/hash.ts'
-import type { HrSource } from '../../hr/source.ts'
+import { type HrSource, noSourceHas } from '../../hr/source.ts'
 import type { HrSources, NamedSource, SourceScope } from '../../hr/sources.ts'
 import { personOf } from '../../lib/actor.ts'
 import { type ClientBase, databaseTime, onlyRow, repeatStepOnDeadlock } from '../../lib/database.ts'
@@ -363,8 +363,9 @@ export async function planNamed(
   { named }: Run,
   ownEnterprise: string,
 ): Promise<CheckedPlan> {
+  const found = await findEmployees(db, named)
   // Without a source for the enterprise, HR's state is unknown.
-  const known = (await findEmployees(db, named)).filter(({ enterpriseCode }) => hr.of(enterpriseCode))
+  const known = found.filter(({ enterpriseCode }) => hr.of(enterpriseCode))
   const enterprises = await enterpriseCodes(db, ownEnterprise)
   const mapping = await hr.fingerprint()
   const { keys: inHr, failures } = await traced('read HR', () =>
@@ -374,27 +375,32 @@ export async function planNamed(
   // A name that one source cannot look up may belong to another one.
   if (failed && (!hr.areNamed || known.length + inHr.length === 0)) throw failed.error
   const employees = [...new Map([...known, ...inHr].map(key => [keyText(key), key])).values()]
-  const missing = named.filter(
-    name =>
-      !employees.some(
-        ({ enterpriseCode, userid }) => userid === name || `${enterpriseCode}/${userid}` === name,
-      ),
-  )
-  if (employees.length === 0) return noWork('failed', message('said.knows_nobody', { names: missing }))
-  const unread = failures.map(({ source }) => message('said.source_unread', { name: source.name }))
+  const isCalled = (name: string, { enterpriseCode, userid }: EmployeeKey) =>
+    userid === name || `${enterpriseCode}/${userid}` === name
+  const missing = named.filter(name => !employees.some(key => isCalled(name, key)))
+  const strays = found.filter(key => missing.some(name => isCalled(name, key)))
+  const names = missing.filter(name => !strays.some(key => isCalled(name, key)))
+  if (employees.length + strays.length === 0) return noWork('failed', message('said.knows_nobody', { names }))
+  const unread = [
+    ...[...new Set(strays.map(({ enterpriseCode }) => enterpriseCode))].map(noSourceHas),
+    ...failures.map(({ source }) => message('said.source_unread', { name: source.name })),
+  ]
   const unknown =
     missing.length === 0
       ? null
-      : unread.length === 0
-        ? message('said.unknown_names', { names: missing })
-        : message('said.unknown_and_unread', { names: missing, unread })
+      : names.length === 0
+        ? message('said.problems', { problems: unread })
+        : unread.length === 0
+          ? message('said.unknown_names', { names })
+          : message('said.unknown_and_unread', { names, unread })
+  if (employees.length === 0) return noWork('failed', unknown ?? [])
   const work = employees.map(key => ({ ...updateOf(key), named: true }))
-  const names = employees.map(({ enterpriseCode, userid }) => qualified(enterpriseCode, userid))
+  const sample = employees.map(({ enterpriseCode, userid }) => qualified(enterpriseCode, userid))
   return {
     planned: {
       state: 'running',
       inScope: work.length,
-      plan: planFigures('asked', names),
+      plan: planFigures('asked', sample),
       mapping,
       ...(unknown && { message: unknown }),
     },
