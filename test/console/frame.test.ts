@@ -306,13 +306,13 @@ test('the overview tells of a failed run until a later one of its kind has been 
       [kind, state, keys, part_of],
     )
   onTestFinished(async () => {
-    await console.pool.query('delete from dirsync.sync_run')
+    await console.pool.query('delete from dirsync.sync_run; delete from dirsync.hr_source')
   })
   const failed = async () => {
     const { failed_runs } = (await console.ask('viewer', 'GET', '/api/v1/overview')).json()
     return failed_runs.map(({ kind }: { kind: string }) => kind)
   }
-  const FAILED = ['orders', 'departments', 'changes']
+  const FAILED = ['orders', 'retry', 'departments', 'employees', 'changes']
   for (const kind of FAILED.toReversed()) await add(kind, 'failed')
   await add('changes', 'requested')
   await add('departments', 'planning')
@@ -323,7 +323,20 @@ test('the overview tells of a failed run until a later one of its kind has been 
   expect(await failed()).toEqual(FAILED)
   expect(await see('viewer', '/overview')).not.toContain('Every employee is')
   await add('changes', 'running')
+  // No schedule repeats those of named employees and of cases.
   expect(await failed()).toEqual(['orders', 'departments'])
+  await add('employees', 'failed', '{e1}')
+  expect(await failed()).toEqual(['employees', 'orders', 'departments'])
+  // With several HR sources, one of the sources says nothing of the others.
+  await console.pool.query(`
+    insert into dirsync.hr_source (name, position, kind, address, enterprise_codes)
+      values ('a', 1, 'files', '/a', '{E1}'), ('b', 2, 'files', '/b', '{E2}');
+    insert into dirsync.sync_run (kind, state, hr_source, planned_at, requested_by) values ('full', 'done', 'a', now(), 'a test')`)
+  expect(await failed()).toContain('employees')
+  await console.pool.query(
+    `insert into dirsync.sync_run (kind, state, hr_source, planned_at, requested_by) values ('changes', 'held', 'b', now(), 'a test')`,
+  )
+  expect(await failed()).not.toContain('employees')
 })
 
 test('an enterprise whose user ids the platform does not know says so, with the likeliest cause', async () => {

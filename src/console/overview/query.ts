@@ -40,7 +40,9 @@ export const OverviewResult = z.object({
     .describe('Runs that found HR wrong, which no later one has found right; at most two of each HR source'),
   failed_runs: z
     .array(ListedRun)
-    .describe('Runs that failed, by kind and HR source, if no later one has been planned'),
+    .describe(
+      'Runs that failed, by kind and HR source, if no later one has been planned; those of named employees and retries only until all employees were checked',
+    ),
   open_cases: z.array(z.object({ category: z.string(), count: z.int() })),
   unknown_people: z
     .array(UnknownPeople)

@@ -3,7 +3,13 @@ import { onlyRow, type Pool } from '../../lib/database.ts'
 import { readOpenMoney } from '../../money/open.ts'
 import { type CaseState, UNRESOLVED } from '../../sync/cases/cases.ts'
 import { EMPLOYEE_STATUSES_IN_SCOPE, employeeStatus } from '../../sync/health/figures.ts'
-import { HAS_TRIED, latestRun, RUNS_OF_EVERYBODY, RUNS_OF_KIND } from '../../sync/health/health.ts'
+import {
+  HAS_CHECKED,
+  HAS_TRIED,
+  latestRun,
+  RUNS_OF_EVERYBODY,
+  RUNS_OF_KIND,
+} from '../../sync/health/health.ts'
 import { type Halt, readHalts } from '../../sync/outbox/halts.ts'
 import { HELD_RUNS, ofKind, PRESENT_KINDS, RUN_SOURCES } from '../../sync/runs/run.ts'
 import { countStatuses } from '../employees/list.ts'
@@ -25,7 +31,10 @@ export interface Overview {
   runs: ListedRun[]
   /** By HR source, the latest run of employees or departments if it found HR suspect. */
   suspect_runs: ListedRun[]
-  /** By kind and HR source, the latest run that shows whether such runs succeed, if it failed. */
+  /**
+   * By kind and HR source, the latest run that shows whether such runs succeed, if it failed; of named employees and of cases, if
+   * HR has not been read as a whole since.
+   */
   failed_runs: ListedRun[]
   dead_letters: { category: string; state: CaseState; count: number }[]
 }
@@ -72,6 +81,12 @@ export async function readOverview(db: Pool): Promise<Overview> {
          cross join lateral ${RUN_SOURCES} s
          cross join lateral ${latestRun(RUNS_OF_KIND, HAS_TRIED)} latest
          where latest.state = 'failed'
+           -- No schedule repeats these: they are over once everybody of each HR source has been read.
+           and (k.kind not in ('employees', 'retry') or exists (
+             select from (values ('changes')) k (kind)
+             cross join lateral ${RUN_SOURCES} s
+             left join lateral ${latestRun(RUNS_OF_EVERYBODY, HAS_CHECKED)} read on true
+             where latest.id > coalesce(read.id, 0)))
          union
          -- That rows which HR's trigger named could be read says nothing about all of them.
          select latest.id, 'failed_runs'

@@ -47,8 +47,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '异常项已被忽略的停发字段，最多 20 个；因此未发送该字段的员工仍计入 dead_lettered',
   'Runs that found HR wrong, which no later one has found right; at most two of each HR source':
     '发现人事数据可疑、且此后没有任务判定其正常的任务；每个人事数据源最多两个',
-  'Runs that failed, by kind and HR source, if no later one has been planned':
-    '按类型和人事数据源列出的失败任务，仅限此后没有同类任务完成计划的',
+  'Runs that failed, by kind and HR source, if no later one has been planned; those of named employees and retries only until all employees were checked':
+    '按类型和人事数据源列出的失败任务，仅限此后没有同类任务完成计划的；指定员工的任务和重试任务仅列至全体员工再次核对为止',
   'Unresolved cases that dirsync retries by itself': '由 dirsync 自动重试的未解决异常项',
   'Refunds and top-ups of unknown outcome about which a person has to find out':
     '结果未知、需要人工查明的退款和充值',
