@@ -214,9 +214,14 @@ async function unbound<Person extends Row>(
     `select ${nameIn('b', 'userid')} || ' ' || seller_appid as name, open_userid as openid from dirsync.openid_binding b`,
   )
   const bound = new Map(rows.map(({ name, openid }) => [name, openid]))
-  // Who came back with a row that a person rejected is not in service, as far as dirsync may know.
+  // Who came back with a row that a person rejected is not in service, as far as dirsync may know; and whose account may be
+  // another person's waits for a person.
   const gone = await db.query<{ name: string }>(
-    `select ${nameIn('e', 'userid')} as name from dirsync.employee e where rejected and not active`,
+    `select ${nameIn('e', 'userid')} as name from dirsync.employee e
+     where rejected and not active
+        or exists (select from dirsync.dead_letter d
+                   where (d.enterprise_code, d.entity_key) = (e.enterprise_code, e.userid)
+                     and d.category = 'another_person' and d.state <> 'resolved')`,
   )
   const unwanted = new Set(gone.rows.map(({ name }) => name))
   const due = [...hr].flatMap(([name, { active }]) =>
