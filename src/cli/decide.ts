@@ -44,7 +44,7 @@ export function decideCommands(program: Command): void {
     .argument('[run]', 'number of the run', numberOf('run'))
     .option('--json', 'print one JSON document')
     .description(
-      'take back what a run has not sent yet; calls under way are finished. The next run plans it again.',
+      'take back what a run has not sent yet; calls under way are finished. The next run plans it again, and what was approved of a held plan in parts is undecided again.',
     )
     .option('--reason <text>', 'why, for whoever looks at the run later')
     .option('--dry-run <number>', 'end a dry run of another SELECT instead', numberOf('dry_run'))
@@ -189,11 +189,13 @@ async function cancel(
   if (dryRun !== undefined && run === undefined) return await cancelDryRun(dryRun, options)
   if (run === undefined || dryRun !== undefined) throw new UsageError(message('said.run_or_dry_run'))
   await using context = await openContext()
-  await context.commands.cancel(run, options.reason ?? null)
-  if (options.json) printJson({ run, decision: 'cancelled' })
+  const { undecidedIn: held } = await context.commands.cancel(run, options.reason ?? null)
+  if (options.json) printJson({ run, decision: 'cancelled', ...(held !== null && { undecided_in: held }) })
   else
     print(
-      say('shell.cancelled', { run: String(run) }),
+      held === null
+        ? say('shell.cancelled', { run: String(run) })
+        : say('runs.part_cancelled', { run: String(run), held: String(held) }),
       say('shell.pause_instead', { command: `${context.program} pause --reason "…"` }),
     )
 }

@@ -329,6 +329,25 @@ describe('cancel, pause and resume', () => {
     })
   })
 
+  test('what a cancelled run has not sent of a held plan is said to be undecided again', async () => {
+    await dirsync('pause', '--reason', 'wait')
+    const part = async () =>
+      (await dirsync('approve', String(held), '--employee', 'e0001', '--json')).json().part as number
+    const first = await part()
+    const { stdout } = await dirsync('cancel', String(first))
+    expect(stdout.replace(/\s+/g, ' ')).toContain(
+      `run ${first} has not sent is undecided again in run ${held}:`,
+    )
+    expect(stdout).not.toContain('plans it again')
+    const second = await part()
+    expect((await dirsync('cancel', String(second), '--json')).json()).toEqual({
+      run: second,
+      decision: 'cancelled',
+      undecided_in: held,
+    })
+    await dirsync('resume')
+  })
+
   test('what is rejected is not sent until HR changes it, and an employee can be sent all the same', async () => {
     const { stdout } = await dirsync('reject', String(held))
     expect(stdout).toMatch(

@@ -584,6 +584,30 @@ describe('a part of a stored plan', () => {
     },
   )
 
+  test('is undecided again once its run or the held one is cancelled, and the person is told so', async () => {
+    const id = await held()
+    const approve = (keys: string[]) =>
+      api('POST', `/runs/${id}/approve-part`, { body: { keys }, role: 'admin' })
+    const { part } = (await approve(['p1'])).json()
+    const cancel = async (run: number) => {
+      const { cookies } = await console.browse('operator', 'POST', `/runs/${run}/cancel`, 'reason=so')
+      const notice = cookies.map(({ name, value }) => `${name}=${value}`).join('; ')
+      return (await console.ask('operator', 'GET', `/runs/${run}`, undefined, { cookie: notice })).body
+    }
+    const said = (run: number) => `What run ${run} has not sent is undecided again in run ${id}`
+    expect(await cancel(part)).toContain(said(part))
+    await approve(['p1'])
+    await approve(['p2', 'p3', 'p4'])
+    expect((await seen(`/runs/${id}`)).json()).toMatchObject({ state: 'running' })
+    const body = await cancel(id)
+    expect(body).toContain(said(id))
+    expect(body).not.toContain(`Run ${id} is cancelled`)
+    expect((await seen(`/runs/${id}`)).json()).toMatchObject({ state: 'held', undecided: 4 })
+    const again = (await approve(['p1'])).json().part
+    const answer = await api('POST', `/runs/${again}/cancel`, { body: { reason: 'so' } })
+    expect(answer.json()).toEqual({ run: again, undecided_in: id })
+  })
+
   test.each([
     [49, 'and 37 more'],
     [50, 'and at least 38 more'],

@@ -252,7 +252,7 @@ describe('a run that another person has decided about', () => {
   test('may still be cancelled when it was approved', async () => {
     const id = await plantRun(store, { state: 'held' })
     await as('mei').approve(id)
-    expect(await as('li').cancel(id, null)).toBe(id)
+    expect(await as('li').cancel(id, null)).toEqual({ run: id, undecidedIn: null })
   })
 })
 

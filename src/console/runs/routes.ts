@@ -126,11 +126,25 @@ export function runs({ pool }: Pick<Services, 'pool'>) {
       summary: 'Cancel a run: withdraw its waiting work; calls in flight are finished',
       params: RunParams,
       body: z.object({ reason }),
-      result: z.object({ run: z.int() }),
-      run: async (ask, { params, input }) => ({
-        run: await decided(pool, params.id, ask.commands.cancel(params.id, input.reason)),
+      result: z.object({
+        run: z.int(),
+        undecided_in: z
+          .int()
+          .nullable()
+          .describe('The held run in whose plan is undecided again what was not sent; null: there is none'),
       }),
-      next: (_ask, { run }) => ({ to: `/runs/${run}`, notice: { key: 'runs.cancelled', values: { run } } }),
+      run: async (ask, { params, input }) => {
+        const cancelling = ask.commands.cancel(params.id, input.reason)
+        const { run, undecidedIn } = await decided(pool, params.id, cancelling)
+        return { run, undecided_in: undecidedIn }
+      },
+      next: (_ask, { run, undecided_in: held }) => ({
+        to: `/runs/${run}`,
+        notice:
+          held === null
+            ? { key: 'runs.cancelled', values: { run } }
+            : { key: 'runs.part_cancelled', values: { run, held } },
+      }),
     }),
   }
 }

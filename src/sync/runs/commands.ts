@@ -33,6 +33,12 @@ interface DecidedPart {
   planned: number
 }
 
+interface CancelledRun {
+  run: number
+  /** The held run in whose plan is undecided again what was not sent; null: the next run plans that anew. */
+  undecidedIn: number | null
+}
+
 /** A decision about all that is undecided of a plan. */
 interface DecidedPlan {
   /** How many rows it is about. */
@@ -169,8 +175,16 @@ export class Commands {
   }
 
   /** Cancels a run's waiting work; jobs in flight finish. */
-  cancel(run: number, reason: string | null): Promise<number> {
-    return this.#ask('select dirsync.cancel($1, $2)', [run, reason])
+  cancel(run: number, reason: string | null): Promise<CancelledRun> {
+    return this.#do(async client => {
+      await scalar(client, 'select dirsync.cancel($1, $2)', [run, reason])
+      const undecidedIn = await scalar<number | null>(
+        client,
+        'select case when undecided is not null then id else part_of end from dirsync.sync_run where id = $1',
+        [run],
+      )
+      return { run, undecidedIn }
+    })
   }
 
   /** Ends a dry run that is not over. */

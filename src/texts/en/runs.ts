@@ -83,6 +83,8 @@ export const runs = {
   'runs.cancel_part_hint':
     'What was not sent is undecided again in the plan of run {run}, which is held. Calls in flight are finished. The reason is recorded in the audit.',
   'runs.cancelled': 'Run {run} is cancelled; calls in flight are finished.',
+  'runs.part_cancelled':
+    'What run {run} has not sent is undecided again in run {held}: no plan sends it before a person decides. Calls in flight are finished.',
   'runs.is_held': 'This run is held: its plan is waiting for a decision.',
   'runs.is_suspect': 'HR’s data looked wrong, so this run sent nothing.',
   'runs.suspect.look': 'See below what is missing, then check the mapping query and the HR database.',

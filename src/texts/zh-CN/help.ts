@@ -127,8 +127,8 @@ export const help: Readonly<Record<string, string>> = {
     '驳回待审批的同步任务或其中一部分；在 HR 修改之前不发送被驳回的行，除非用 resync 指定该员工。',
   'why, for whoever looks at the run later': '原因，供之后查看该任务的人参考',
   'HR import was broken': '人事数据导入有误',
-  'take back what a run has not sent yet; calls under way are finished. The next run plans it again.':
-    '取消同步任务中尚未发送的部分；正在进行的调用会完成。下一个任务会重新计划。',
+  'take back what a run has not sent yet; calls under way are finished. The next run plans it again, and what was approved of a held plan in parts is undecided again.':
+    '取消同步任务中尚未发送的部分；正在进行的调用会完成。下一个任务会重新计划；按部分批准的计划则回到待审批。',
   'end a dry run of another SELECT instead': '改为结束一次对其他 SELECT 的试算',
   'wrong day': '日期有误',
   'stop all calls of this deployment to the platform, until resume; work waits and nothing is lost':

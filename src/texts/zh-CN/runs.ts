@@ -82,6 +82,8 @@ export const runs = {
   'runs.cancel_part_hint':
     '尚未发送的会回到第 {run} 号任务的计划里，重新等待决定；正在进行的调用会完成。原因会记入审计。',
   'runs.cancelled': '第 {run} 号同步任务已取消；正在进行的调用会完成。',
+  'runs.part_cancelled':
+    '第 {run} 号任务尚未发送的已回到第 {held} 号任务的计划里，重新等待决定：有人决定之前不会发送。正在进行的调用会完成。',
   'runs.is_held': '该任务待审批：需要有人对计划作出决定。',
   'runs.is_suspect': '人事数据看起来不对，该任务未发送任何数据。',
   'runs.suspect.look': '先看下方缺了什么，再检查字段映射的查询语句和人事数据库。',
