@@ -1,6 +1,6 @@
 import { openStates } from '../../sync/cases/cases.ts'
 import { type MessageKey, messagesIn, type Said } from '../../texts/message.ts'
-import type { EmployeeStory } from './story.ts'
+import { type EmployeeStory, waitingUpdateOf } from './story.ts'
 
 /**
  * The last attempt about an employee in five steps: HR's row is read, it is in scope, it is validated, the platform
@@ -31,6 +31,7 @@ export const STEP_TEXTS = [
   'checked_held',
   'checked_approved',
   'checked_rejected',
+  'checked_named',
   'checked_gave_up',
   'checked_unsettled',
   'asked_in_service',
@@ -112,6 +113,8 @@ const LATER = say('waiting', 'not_reached')
 /** A run is held, or was rejected, so the latest attempt is about an older row. */
 function ofHeld(story: EmployeeStory, { run, approved, decided_at, rejected }: Held): Five {
   const { status } = story.record ?? {}
+  if (waitingUpdateOf(story)?.named)
+    return [READ, scopeOfHeld(story), say('skipped', 'checked_named', { run }), turnOf(story), LATER]
   const waits = approved ? 'checked_approved' : decided_at ? 'checked_row_changed' : 'checked_held'
   if (!rejected) return [READ, scopeOfHeld(story), say('waiting', waits, { run }), LATER, LATER]
   const scope = status === 'rejected' ? IN_SCOPE : outOfScope(story)
@@ -261,17 +264,12 @@ function isGivenUp(error: Said | null): boolean {
 // Without an attempt: attempts are kept for a month only, or the first one is still to come
 
 function withoutAttempt(story: EmployeeStory): Five {
-  const { record, halts } = story
-  const work = story.pending.find(({ operation }) => operation === 'update-employee')
-  const [halt] = halts
+  const { record } = story
+  const work = waitingUpdateOf(story)
   if (!record && !work)
     return [say('waiting', 'read_not_yet'), say('waiting', 'scope_unknown'), LATER, LATER, LATER]
   if (work?.replan_at) return [READ, IN_SCOPE, say('waiting', 'checked_row_changed'), LATER, LATER]
-  if (work && halt) {
-    const stopped = say('waiting', 'asked_halted', { message: halt.message })
-    return [READ, IN_SCOPE, PASSED, { ...stopped, remedy: halt.remedy }, LATER]
-  }
-  if (work) return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_queued'), LATER]
+  if (work) return [READ, IN_SCOPE, PASSED, turnOf(story), LATER]
   if (record?.vanished_at || record?.active === false)
     return [READ, outOfScope(story), NOT_REACHED, NOT_REACHED, NOT_REACHED]
   if (record?.in_sync) return [READ, IN_SCOPE, PASSED, FOUND, NOTHING]
@@ -279,6 +277,12 @@ function withoutAttempt(story: EmployeeStory): Five {
   if (about)
     return [READ, IN_SCOPE, PASSED, FOUND, say('failed', 'sent_held_back', { held: about.field }, about)]
   return [READ, IN_SCOPE, say('waiting', 'checked_not_yet'), LATER, LATER]
+}
+
+/** What their work in the outbox waits for. */
+function turnOf({ halts: [halt] }: EmployeeStory): Told {
+  if (!halt) return say('waiting', 'asked_queued')
+  return { ...say('waiting', 'asked_halted', { message: halt.message }), remedy: halt.remedy }
 }
 
 function isOpen({ state }: Case): boolean {

@@ -43,10 +43,11 @@ export const PendingWork = z.object({
     .enum(HALT_KINDS)
     .nullable()
     .describe('What holds it back: that a person has paused all calls, or a halt of its work'),
+  named: z.boolean().describe('A person named it: it is sent as HR has it, whatever a plan saw'),
 })
 /** Of `dirsync.pending p`. */
 export const PENDING_COLUMNS = `operation, detail, run_id, attempts, nullif(not_before, 'infinity') as not_before, replan_at,
-                enqueued_at, created_at, ${haltWhere(holdsBack('p'))} as halt`
+                enqueued_at, created_at, named, ${haltWhere(holdsBack('p'))} as halt`
 
 /** Everything stored about one employee, named like the columns. */
 export const EmployeeStory = z.object({
@@ -128,6 +129,11 @@ export const EmployeeStory = z.object({
     .describe('Why work stands still'),
 })
 export type EmployeeStory = z.infer<typeof EmployeeStory>
+
+/** The work on their row; their open ids may wait for something else. */
+export function waitingUpdateOf({ pending }: Pick<EmployeeStory, 'pending'>) {
+  return pending.find(({ operation }) => operation === 'update-employee')
+}
 
 const ATTEMPTS = 10
 const ORDERS = 10

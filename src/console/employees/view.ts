@@ -17,6 +17,7 @@ import { EMPLOYEE_STATUS_TONES } from './list-view.ts'
 import type { EmployeeResult } from './query.ts'
 import { WHOLE_ROW } from './reveal.ts'
 import { fieldNames, steps } from './steps-view.ts'
+import { waitingUpdateOf } from './story.ts'
 
 // One employee
 
@@ -136,7 +137,7 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
           notice: 'bad',
           title: { foreign: t('employees.now.halted', { message: inLanguage(language, halt.message) }) },
           // The end of the halt alone does not send what a cancelled run has left.
-          what: updateOf(employee) ? null : t('employees.now.waiting.plan'),
+          what: waitingUpdateOf(employee) ? null : t('employees.now.waiting.plan'),
           todo: inLanguage(language, halt.remedy),
           next: { to: '/halts', text: t('common.details') },
         },
@@ -238,9 +239,11 @@ function notice({ t }: Ask, tone: 'info' | 'warn', name: Noticed): Block {
 }
 
 /** What to do about an undecided or rejected change: leavers are never sent. */
-function todoOf({ t }: Ask, { hr }: EmployeeResult, status: 'held' | 'rejected'): string {
+function todoOf(ask: Ask, employee: EmployeeResult, status: 'held' | 'rejected'): Words {
+  const { hr } = employee
   const gone = hr === 'left' ? 'left' : hr === 'absent' ? 'vanished' : null
-  return t(`employees.now.${gone ?? status}.remedy`)
+  if (gone === null && waitingUpdateOf(employee)?.named) return waitsFor(ask, employee)
+  return ask.t(`employees.now.${gone ?? status}.remedy`)
 }
 
 /** HR has another row, and the run that found it awaits a decision; or the plan was made before this change. */
@@ -248,6 +251,14 @@ function heldNotice(ask: Ask, employee: EmployeeResult): Block {
   const { t } = ask
   const { record } = employee
   const { run = 0, decided_at, approved } = record?.held ?? {}
+  const isNamed = waitingUpdateOf(employee)?.named
+  if (isNamed)
+    return {
+      notice: 'info',
+      title: t('employees.now.held.named', { run }),
+      todo: todoOf(ask, employee, 'held'),
+      next: planLink(t, run),
+    }
   if (approved) return { notice: 'info', title: t('step.checked_approved', { run }), next: planLink(t, run) }
   if (decided_at)
     return { notice: 'info', title: t('employees.now.held.decided', { run }), next: planLink(t, run) }
@@ -268,6 +279,7 @@ function rejectedNotice(ask: Ask, employee: EmployeeResult): Block {
     title: reason
       ? t('employees.now.rejected', { run, who, reason })
       : t('employees.now.rejected_bare', { run, who }),
+    what: waitingUpdateOf(employee)?.named ? t('employees.now.rejected.named') : null,
     todo: todoOf(ask, employee, 'rejected'),
     next: planLink(t, run),
   }
@@ -277,15 +289,12 @@ function planLink(t: Ask['t'], run: number): Words {
   return { to: `/runs/${run}/plan`, text: t('common.details') }
 }
 
-/** The work on their row; their open ids may wait for something else. */
-function updateOf({ pending }: EmployeeResult) {
-  return pending.find(({ operation }) => operation === 'update-employee')
-}
-
 function waitsFor(ask: Ask, employee: EmployeeResult): Words {
   const { t } = ask
-  const work = updateOf(employee)
+  const work = waitingUpdateOf(employee)
+  const [halt] = employee.halts
   if (!work) return t('employees.now.waiting.plan')
+  if (halt) return { foreign: t('employees.now.halted', { message: inLanguage(ask.language, halt.message) }) }
   if (work.replan_at) return t('employees.now.waiting.replan')
   if (work.not_before && work.not_before > ask.now)
     return asSentence(ask, t('employees.now.waiting.later'), { since: work.not_before })

@@ -71,11 +71,14 @@ export const employees = {
   'employees.now.held': 'HR has changed. Nothing is sent until run {run} is decided.',
   'employees.now.held.remedy':
     'Look at the plan, then approve or reject it. “Sync now” sends this employee alone.',
+  'employees.now.held.named':
+    'HR has changed. A sync of this employee by name does not wait for the decision about run {run}.',
   'employees.now.held.decided': 'HR has changed since run {run} was held. The next plan checks it.',
   'employees.now.rejected': 'HR has changed, and {who} rejected the change with run {run}: {reason}',
   'employees.now.rejected_bare': 'HR has changed, and {who} rejected the change with run {run}.',
   'employees.now.rejected.remedy':
     'Nothing is sent until HR changes the row again. “Sync now” sends it anyway.',
+  'employees.now.rejected.named': 'A sync of this employee by name is under way all the same.',
   'employees.now.accepted': 'HR and the platform differ, and the case was ignored.',
   'employees.now.accepted.remedy': 'Nothing is tried until HR changes the row or someone retries the case.',
   'employees.now.no_source': 'No HR source has this employee’s enterprise, so no run looks at them.',
@@ -198,6 +201,7 @@ export const employees = {
   'step.checked_approved': 'Run {run} is approved. The scheduler has yet to send its plan.',
   'step.checked_held': 'Waiting for the decision about run {run}.',
   'step.checked_rejected': 'Rejected with run {run}. Nothing is sent by itself until HR changes the row.',
+  'step.checked_named': 'A person has named this employee, who does not wait for run {run}.',
   'step.checked_not_yet': 'No plan has passed the row yet. A run may be held.',
   'step.checked_unsettled': 'The plan and the worker read different rows: {message}',
   'step.checked_gave_up': 'The job kept ending its worker and was given up.',

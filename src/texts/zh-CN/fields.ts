@@ -61,6 +61,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'null while it waits for a plan': '等待计划时为 null',
   'Since when it waits for a plan, because HR has changed the row meanwhile':
     '因人事数据又有变更而等待新计划，自此时起',
+  'A person named it: it is sent as HR has it, whatever a plan saw':
+    '由人指定：无论计划读到什么，都按人事系统现有数据发送',
   'What holds it back: that a person has paused all calls, or a halt of its work':
     '受阻的原因：有人暂停了全部调用，或同步已停止',
   'User id or department code': '员工 ID 或部门编码',

@@ -162,6 +162,37 @@ test('a moment ends a sentence as the language ends it', async () => {
   expect(await said('zh-CN')).not.toContain('</time>.')
 })
 
+test('a sync by name is said to be under way also of one whose change is held or was rejected', async () => {
+  await console.pool.query(`
+    insert into public.staff values ('asked', 'One', true), ('insisted', 'One', true);
+    insert into dirsync.sync_run (id, kind, state, requested_by) overriding system value values (20, 'changes', 'held', 'cron');
+    insert into dirsync.employee (userid, source_hash, acknowledged_hash, held_run, held_hash, rejected)
+      select userid, h, h, run, gen_random_uuid(), run = 7
+      from (values ('asked', 20), ('insisted', 7)) as row (userid, run), gen_random_uuid() as h;
+    insert into dirsync.pending (operation, entity_key, priority)
+      values ('update-employee', 'asked', 1), ('update-employee', 'insisted', 1)`)
+  const HELD = 'Nothing is sent until run 20 is decided.'
+  const REJECTED = 'Nothing is sent until HR changes the row again.'
+  expect(await pageOf('asked')).toContain(HELD)
+  expect(await pageOf('insisted')).toContain(REJECTED)
+  await console.pool.query(
+    `update dirsync.pending set named = true where entity_key in ('asked', 'insisted')`,
+  )
+  const asked = await pageOf('asked')
+  expect(asked).not.toContain(HELD)
+  expect(asked).toContain(
+    'HR has changed. A sync of this employee by name does not wait for the decision about run 20.',
+  )
+  expect(asked).toContain('Waiting to be sent. There is nothing to do.')
+  const insisted = await pageOf('insisted')
+  expect(insisted).toContain('rejected the change with run 7')
+  expect(insisted).not.toContain(REJECTED)
+  expect(insisted).toContain('A sync of this employee by name is under way all the same.')
+  await console.pool.query(`select dirsync.pause('why')`)
+  expect(await pageOf('asked')).toContain('Work is halted: All calls are paused')
+  await console.pool.query('select dirsync.resume()')
+})
+
 test('what an employee waits for is the work on their row, not that on an open id', async () => {
   await console.pool.query(`
     insert into public.staff values ('both', 'One', true);

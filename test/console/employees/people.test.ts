@@ -175,6 +175,7 @@ describe('the steps of a run that was started for an employee', () => {
         enqueued_at: null,
         created_at: new Date(),
         halt: null,
+        named: false,
       },
     ]
     expect(texts('running', { ...story, pending, attempts: [attempt(6, 'in_sync')] })[3]).toBe('asked_queued')

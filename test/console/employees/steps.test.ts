@@ -96,6 +96,7 @@ const WORK: EmployeeStory['pending'][number] = {
   enqueued_at: null,
   created_at: AT,
   halt: null,
+  named: false,
 }
 
 /** `state text` of each step. */
@@ -407,6 +408,21 @@ const WITHOUT: [name: string, EmployeeStory, string[]][] = [
     'in a plan that was rejected',
     story({ record: heldBy('rejected'), attempts: [attempt('in_sync', { calls: GET })] }),
     [READ, SCOPE, 'skipped checked_rejected', NOT_REACHED, NOT_REACHED],
+  ],
+  [
+    'in a plan that is held, with work that a plan let pass',
+    story({ record: heldBy('held'), pending: [WORK] }),
+    [READ, SCOPE, 'waiting checked_held', LATER, LATER],
+  ],
+  [
+    'in a plan that is held, whom a person has named',
+    story({ record: heldBy('held'), pending: [{ ...WORK, named: true }] }),
+    [READ, SCOPE, 'skipped checked_named', 'waiting asked_queued', LATER],
+  ],
+  [
+    'in a plan that was rejected, whom a person has named, behind a halt',
+    story({ record: heldBy('rejected'), pending: [{ ...WORK, named: true }], halts: [HALT] }),
+    [READ, SCOPE, 'skipped checked_named', 'waiting asked_halted', LATER],
   ],
 ]
 
