@@ -93,10 +93,12 @@ test('a deletion that waits for a decision or an answer, or was rejected or igno
   const { pool } = mapped
   await pool.query(`${PASSED_RUN}
     insert into dirsync.sync_run (id, kind, state, requested_by, undecided, finished_at) overriding system value
-      values (11, 'departments', 'held', 'cron', 2, null), (12, 'departments', 'rejected', 'cron', null, now());
+      values (11, 'departments', 'held', 'cron', 2, null), (12, 'departments', 'rejected', 'cron', null, now()),
+             (13, 'departments', 'running', 'cron', null, null);
+    insert into dirsync.pending (operation, entity_key, run_id, priority) values ('delete-department', 'going', 13, 5);
     insert into dirsync.department (dept_code, active, closed_at, parked_at, rejected_run)
       select code, false, '2026-11-20T10:00Z', parked_at::timestamptz, run
-      from (values ('due', null, null), ('held', null, null), ('joined', null, null), ('rejected', null, 12), ('ignored', '2026-11-21T10:00Z', null))
+      from (values ('due', null, null), ('going', null, null), ('held', null, null), ('joined', null, null), ('rejected', null, 12), ('ignored', '2026-11-21T10:00Z', null))
         as d (code, parked_at, run);
     insert into dirsync.planned_work (run_id, operation, entity_key, reason) values (11, 'delete-department', 'held', 'delete');
     insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, state, note)
@@ -105,7 +107,8 @@ test('a deletion that waits for a decision or an answer, or was rejected or igno
   const answer = await mapped.ask('viewer', 'GET', '/api/v1/departments')
   expect(answer.json().items).toMatchObject([
     { dept_code: 'due', case_id: null, held_run: null, rejected_run: null },
-    { dept_code: 'held', case_id: null, held_run: 11, rejected_run: null },
+    { dept_code: 'going', deleting_run: 13 },
+    { dept_code: 'held', case_id: null, held_run: 11, rejected_run: null, deleting_run: null },
     { dept_code: 'ignored', case_id: expect.any(Number), held_run: null, rejected_run: null },
     { dept_code: 'joined', case_id: null, held_run: null, rejected_run: null, moving_employee: 'e1' },
     { dept_code: 'rejected', case_id: null, held_run: null, rejected_run: 12 },
@@ -114,6 +117,7 @@ test('a deletion that waits for a decision or an answer, or was rejected or igno
   const [candidates = ''] = body.match(/<section[^>]*><h2>To be deleted.*?<\/section>/s) ?? []
   const goes = (code: string) => candidates.split('<tr>').find(row => row.includes(`>${code}<`))
   expect(goes('due')).toContain('due: the next run decides')
+  expect(goes('going')).toMatch(/waiting to be deleted.*href="\/runs\/13"/s)
   expect(goes('held')).toMatch(/waiting for a decision.*href="\/runs\/11\/plan"/s)
   expect(goes('rejected')).toMatch(/kept: its deletion was rejected.*href="\/runs\/12\/plan"/s)
   expect(goes('ignored')).toContain('refused')

@@ -891,10 +891,13 @@ describe('departments are checked against the last full reading of employees', (
     })
   })
 
-  test('one without employees is deleted', async () => {
+  test('one without employees is deleted, and a preview tells that its deletion waits already', async () => {
     await closed()
+    const preview = () => previewDeletions(under.store.pool, HrSources.one(delivering(EMPLOYEES)), LIMITS)
+    expect(await preview()).toMatchObject({ deletions: [{ deptCode: 'D3' }], waiting: 0 })
     expect(await plan()).toMatchObject({ state: 'running', plan: { reasons: { delete: 1 } } })
     expect(await under.pending()).toEqual(['D3'])
+    expect(await preview()).toMatchObject({ deletions: [{ deptCode: 'D3' }], waiting: 1 })
   })
 
   test('leavers without a department make up for none of those who are missing', async () => {

@@ -3,7 +3,7 @@ import type { DepartmentsInHr } from '../../hr/departments.ts'
 import { LOOKUP_MS } from '../../hr/server.ts'
 import { isOfHr } from '../../hr/source.ts'
 import type { HrSources, NamedSource } from '../../hr/sources.ts'
-import { type Pool, rolledBack } from '../../lib/database.ts'
+import { onlyRow, type Pool, rolledBack } from '../../lib/database.ts'
 import { departmentFacts, departmentsVerdict } from '../../sync/plan/departments.ts'
 import type { RunLimits } from '../../sync/runs/safety.ts'
 import { message, type Said, saidBy } from '../../texts/message.ts'
@@ -13,6 +13,8 @@ export interface DeletionPreview {
   /** Departments that are not deleted yet. */
   total: number
   deletions: DueDeletion[]
+  /** How many of the deletions are in the outbox already: they are sent whatever becomes of such a run. */
+  waiting: number
   /** Whether the breaker would hold the run. */
   isHeld: boolean
   /** Why a source of HR was left out, if there are others. */
@@ -28,7 +30,7 @@ export async function previewDeletions(
   hr: HrSources,
   limits: RunLimits,
 ): Promise<DeletionPreview> {
-  const preview: DeletionPreview = { total: 0, deletions: [], isHeld: false, unread: [] }
+  const preview: DeletionPreview = { total: 0, deletions: [], waiting: 0, isHeld: false, unread: [] }
   const sources = hr.all.filter(({ hr: { hasDepartments } }) => hasDepartments)
   const read = new Map<NamedSource, DepartmentsInHr>()
   for (const source of sources)
@@ -48,6 +50,13 @@ export async function previewDeletions(
       preview.total += facts.total
       preview.deletions.push(...facts.deletions)
     }
-    return preview
+    const { rows } = await db.query<{ n: number }>(
+      `select count(*)::int as n
+       from jsonb_to_recordset($1) as w ("enterpriseCode" text, "deptCode" text)
+       join dirsync.pending p on p.operation = 'delete-department'
+         and p.enterprise_code = w."enterpriseCode" and p.entity_key = w."deptCode"`,
+      [JSON.stringify(preview.deletions)],
+    )
+    return { ...preview, waiting: onlyRow(rows).n }
   })
 }

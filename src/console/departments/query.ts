@@ -126,6 +126,7 @@ async function readCandidates(
 export const DeletionsResult = z.object({
   total: z.int().describe('Departments that are not deleted yet'),
   count: z.int().describe('How many would be deleted'),
+  waiting: z.int().describe('How many of these deletions an earlier run has waiting to be sent already'),
   held: z.boolean().describe('Whether the breaker would hold the run'),
   deletions: z
     .array(
@@ -146,12 +147,13 @@ const DELETIONS = 200
 
 /** @throws Problem if HR cannot be read */
 export async function readDeletions({ pool, hr, config }: Services): Promise<DeletionsResult> {
-  if (!hr.hasDepartments) return { total: 0, count: 0, held: false, deletions: [], unread: [] }
+  if (!hr.hasDepartments) return { total: 0, count: 0, waiting: 0, held: false, deletions: [], unread: [] }
   try {
-    const { total, deletions, isHeld, unread } = await previewDeletions(pool, hr, limitsOf(config))
+    const { total, deletions, waiting, isHeld, unread } = await previewDeletions(pool, hr, limitsOf(config))
     return {
       total,
       count: deletions.length,
+      waiting,
       held: isHeld,
       deletions: deletions.slice(0, DELETIONS).map(one => ({
         enterprise_code: one.enterpriseCode,

@@ -19,6 +19,7 @@ export const Department = z.object({
     .int()
     .nullable()
     .describe('The case of a deletion that the platform refused, also an ignored one'),
+  deleting_run: z.int().nullable().describe('The run by which its deletion waits to be sent'),
   held_run: z.int().nullable().describe('The held run whose plan deletes it, which waits for a decision'),
   rejected_run: z
     .int()
@@ -114,6 +115,9 @@ const COLUMNS = `
   (select c.id::int from dirsync.dead_letter c
    where c.enterprise_code = d.enterprise_code and c.entity_key = d.dept_code and c.entity = 'department'
      and c.state <> 'resolved' order by c.state = 'ignored' limit 1) as case_id,
+  (select p.run_id from dirsync.pending p
+   where p.operation = 'delete-department' and p.enterprise_code = d.enterprise_code
+     and p.entity_key = d.dept_code) as deleting_run,
   (select h.id from ${HELD_RUNS} h
    join dirsync.planned_work w on w.run_id = h.id and w.operation = 'delete-department' and w.decision_id is null
      and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code

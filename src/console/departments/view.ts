@@ -148,7 +148,7 @@ function candidates(ask: Ask, result: DepartmentsResult): SafeHtml {
   return live(
     ask,
     'candidates',
-    ['runs', 'cases', 'employees'],
+    ['runs', 'work', 'cases', 'employees'],
     section(
       t('departments.candidates'),
       html`${rows.length > 0 ? doubts.map(({ message }) => alert('warn', inLanguage(language, message))) : ''}
@@ -183,6 +183,8 @@ function timeLeft(ask: Ask, row: Department, doubts: DepartmentsResult['doubts']
     return html`${state('warn', t('departments.refused'))} <a href="/cases/${row.case_id}">${t('employees.open_case', { id: row.case_id })}</a>`
   if (row.rejected_run !== null)
     return decided(ask, row.rejected_run, state('off', t('departments.rejected')))
+  if (row.deleting_run !== null)
+    return html`${state('busy', t('departments.deleting'))} ${runLink(ask, row.deleting_run)}`
   if (row.held_run !== null) return decided(ask, row.held_run, state('warn', t('departments.held')))
   if (row.deletable_at === null) return state('off', t('departments.kept_unread'))
   if (row.deletable_at > ask.now)
@@ -198,8 +200,12 @@ function timeLeft(ask: Ask, row: Department, doubts: DepartmentsResult['doubts']
 }
 
 /** What a decision about a plan, or the lack of one, means for a department. */
-function decided({ t }: Ask, run: number, what: SafeHtml): SafeHtml {
-  return html`${what} <a href="/runs/${run}/plan">${t('setup.to.run', { run: String(run) })}</a>`
+function decided(ask: Ask, run: number, what: SafeHtml): SafeHtml {
+  return html`${what} ${runLink(ask, run, '/plan')}`
+}
+
+function runLink({ t }: Ask, run: number, part: '' | '/plan' = ''): SafeHtml {
+  return html`<a href="/runs/${run}${part}">${t('setup.to.run', { run: String(run) })}</a>`
 }
 
 function level(ask: Ask, { items, way, has_mapping }: DepartmentsResult): SafeHtml {
@@ -264,10 +270,11 @@ function employeesOf(ask: Ask, enterprise: string, department: string, n: number
 /** What a run would do, shown before it is started. */
 export function deletionsBody(ask: Ask, result: DeletionsResult): SafeHtml {
   const { t, language } = ask
-  const { total, count, held, deletions, unread } = result
+  const { total, count, waiting, held, deletions, unread } = result
   return html`${head(t('departments.run'))}
   <div class="stack">
     <p>${t('departments.would_delete', { count, total })}</p>
+    ${waiting > 0 ? html`<p>${t('departments.already_waiting', { count: waiting })}</p>` : ''}
     ${unread.map(message => alert('warn', t('departments.left_out'), inLanguage(language, message)))}
     ${held ? alert('warn', t('departments.would_be_held'), t('departments.would_be_held.remedy')) : ''}
   </div>

@@ -39,6 +39,7 @@ export const departments = {
   'departments.kept_by_children': 'kept while a department below it stays',
   'departments.held': 'waiting for a decision',
   'departments.rejected': 'kept: its deletion was rejected',
+  'departments.deleting': 'waiting to be deleted',
   'departments.due': 'due: the next run decides',
   'departments.due.see': 'See what a run would do',
   'departments.none': 'No department is known.',
@@ -49,6 +50,8 @@ export const departments = {
   'departments.run': 'Delete departments',
   'departments.would_delete':
     'HR was read just now. A run would delete {count, plural, =0 {nothing} one {# department} other {# departments}} of {total, number}.',
+  'departments.already_waiting':
+    '{count, plural, one {# of these deletions waits} other {# of these deletions wait}} to be sent already, whatever becomes of this run.',
   'departments.would_delete_nothing': 'There is nothing to delete now.',
   'departments.left_out': 'Some departments are left out.',
   'departments.would_be_held': 'The run would be held: it deletes more than the breaker allows.',

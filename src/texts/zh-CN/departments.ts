@@ -38,6 +38,7 @@ export const departments = {
   'departments.kept_by_children': '有下级部门予以保留，暂不删除',
   'departments.held': '待审批',
   'departments.rejected': '删除已被驳回，予以保留',
+  'departments.deleting': '等待删除',
   'departments.due': '已到期：由下一次同步任务判定',
   'departments.due.see': '查看将会删除哪些部门',
   'departments.none': '尚无部门信息。',
@@ -48,6 +49,7 @@ export const departments = {
   'departments.run': '删除部门',
   'departments.would_delete':
     '已读取人事系统。共 {total, number} 个部门，现在将删除 {count, plural, other {#}} 个。',
+  'departments.already_waiting': '其中 {count, plural, other {#}} 个已在等待删除，与该同步任务的结果无关。',
   'departments.would_delete_nothing': '现在没有需要删除的部门。',
   'departments.left_out': '有部门未计入。',
   'departments.would_be_held': '删除数量超过安全阈值，该同步任务会转为待审批。',

@@ -412,6 +412,9 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '其企业中平台尚未告知所在部门的一名员工；告知之前不删除任何部门',
   'The case of a deletion that the platform refused, also an ignored one':
     '平台拒绝删除而产生的异常项，包括已忽略的',
+  'The run by which its deletion waits to be sent': '正在等待发送该部门删除的同步任务',
+  'How many of these deletions an earlier run has waiting to be sent already':
+    '其中有多少个已由之前的同步任务等待发送',
   'The held run whose plan deletes it, which waits for a decision': '计划中含有删除该部门的待审批任务',
   'The run with which a person rejected its deletion: none deletes it until HR changes it':
     '其中删除该部门的计划被人驳回的同步任务：人事系统再次变更之前不会删除',
