@@ -1,7 +1,8 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { startEmulator } from '../../emulator/emulator.ts'
 import { readPlatformPage } from '../../src/console/platform/query.ts'
 import { askTokenState } from '../../src/console/platform/token-state.ts'
+import type { Pool } from '../../src/lib/database.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { PostgresTokenStore } from '../../src/platform/token-store.ts'
 import { Commands } from '../../src/sync/runs/commands.ts'
@@ -10,11 +11,18 @@ import { controlOf } from '../helpers/emulator-control.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from '../platform/fake-platform.ts'
 import { worded } from '../texts/worded.ts'
+import { ConsoleUnderTest } from './console-under-test.ts'
 
 const database = duringFile(() => createTestDatabase({ migrated: true }))
 const emulator = duringFile(() =>
   startEmulator({ strict: true, appId: APP_ID, appSecret: APP_SECRET, seed: {} }),
 )
+
+/** People wait for the platform for so long only, until the result is disposed of. */
+function soonGivenUp(ms = 200): Disposable {
+  const { timeout } = AbortSignal
+  return vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => timeout.call(AbortSignal, ms))
+}
 
 beforeEach(async () => {
   await database.pool.query(
@@ -38,13 +46,13 @@ test('a hold-off that only a worker knows of, as with Redis, is shown on the pag
 })
 
 /** A client with the shared token; `calls` are the operations that it asked the platform for. */
-function clientOf(appSecret = APP_SECRET) {
+function clientOf(appSecret = APP_SECRET, pool: Pool = database.pool) {
   const account = { baseUrl: emulator.url, appId: APP_ID, appSecret }
   const calls: string[] = []
   const client = new PlatformClient({
     ...account,
     ratePerSecond: 100,
-    tokenStore: new PostgresTokenStore({ pool: database.pool, ...account }),
+    tokenStore: new PostgresTokenStore({ pool, ...account }),
     onCall: ({ operation }) => calls.push(operation),
   })
   return Object.assign(client, { calls })
@@ -53,10 +61,14 @@ function clientOf(appSecret = APP_SECRET) {
 describe('the state of the token', () => {
   test('is asked for with one call, and a token that works is not created anew', async () => {
     await using first = clientOf()
-    expect(await askTokenState(first)).toMatchObject({ accepted: true, category: null, remedy: null })
+    expect(await askTokenState(database.pool, first)).toMatchObject({
+      accepted: true,
+      category: null,
+      remedy: null,
+    })
     expect(first.calls).toEqual(['token/create', 'token/getTokenInfo'])
     await using second = clientOf()
-    const { accepted, expires_in } = await askTokenState(second)
+    const { accepted, expires_in } = await askTokenState(database.pool, second)
     expect(accepted).toBe(true)
     expect(expires_in).toBeGreaterThan(0)
     expect(second.calls).toEqual(['token/getTokenInfo'])
@@ -65,17 +77,62 @@ describe('the state of the token', () => {
 
   test('where the application is refused, says so with the remedy', async () => {
     await using client = clientOf('a wrong secret')
-    const state = worded(await askTokenState(client))
+    const state = worded(await askTokenState(database.pool, client))
     expect(state).toMatchObject({ accepted: false, category: 'credentials', platform_code: 1000210003 })
     expect(state.remedy).toContain('PLATFORM_APP_SECRET')
+  })
+
+  test('is unknown where the platform does not answer in time, and nothing asks for it again', async () => {
+    await controlOf(emulator.url)('POST', 'faults', [{ operation: 'token/getTokenInfo', latencyMs: 5000 }])
+    await using client = clientOf()
+    using _ = soonGivenUp(500)
+    expect(worded(await askTokenState(database.pool, client))).toMatchObject({
+      accepted: null,
+      category: 'aborted',
+      meaning: 'The platform did not answer in time.',
+      remedy: 'Ask again.',
+    })
   })
 
   test('is unknown where the platform cannot be reached', async () => {
     const client = new PlatformClient({ baseUrl: 'http://127.0.0.1:9', appId: APP_ID, appSecret: APP_SECRET })
     await using _ = client
-    const state = await askTokenState(client)
+    const state = await askTokenState(database.pool, client)
     expect(state).toMatchObject({ accepted: null, category: 'platform_unavailable' })
     expect(state.meaning).not.toBe('')
+  })
+})
+
+describe('while the platform wants no calls', () => {
+  const console = new ConsoleUnderTest(() => ({
+    PLATFORM_BASE_URL: emulator.url,
+    PLATFORM_APP_ID: APP_ID,
+    PLATFORM_APP_SECRET: APP_SECRET,
+  }))
+
+  beforeAll(async () => {
+    // Without a token, whoever creates one waits for as long as the platform asks.
+    await using client = clientOf(APP_SECRET, console.pool)
+    await client.tokens.info()
+  })
+
+  test.each([
+    ['an employee', '/employees/e1/explain', 'The platform was not asked'],
+    ['the token', '/platform/token', 'It could not be determined'],
+    ['the rows of a plan', '/runs/7/plan/ask', 'The platform was not asked'],
+  ])('who asks it about %s is told that no call was made', async (_, path, title) => {
+    await console.pool.query(`
+      insert into dirsync.pacer (gate, next_at, paused_until, pause_reason)
+        values ('platform', now(), now() + interval '1 hour', 'HTTP 429 on employee/get') on conflict do nothing;
+      insert into dirsync.sync_run (id, kind, state, requested_by, planned, plan) overriding system value
+        values (7, 'changes', 'held', 'cron', 1, '{"reasons": {"changed": 1}}') on conflict do nothing;
+      insert into dirsync.planned_work (run_id, operation, entity_key, reason, fields)
+        values (7, 'update-employee', 'e1', 'changed', '{mobile}') on conflict do nothing`)
+    using _soon = soonGivenUp()
+    const { body } = await console.browse('operator', 'POST', path, '')
+    expect(body).toContain(title)
+    expect(body).toMatch(/The platform asked to wait until 2.* UTC, so the call was not made\./)
+    expect(body).not.toContain('takes it up again by itself')
   })
 })
 

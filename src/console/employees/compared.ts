@@ -10,6 +10,7 @@ import { PlatformError } from '../../platform/errors.ts'
 import { employeeParams } from '../../platform/request.ts'
 import { knownInHr } from '../../sync/outbox/employee.ts'
 import { type Said, saidBy } from '../../texts/message.ts'
+import { isUnasked, whyNotTold } from '../platform/why-not-told.ts'
 import { hrLate } from './key.ts'
 import { type EmployeePreview, previewEmployee } from './preview.ts'
 import { type EmployeeMemories, employeeMemories } from './story.ts'
@@ -50,14 +51,16 @@ export async function lookAt(
     employeeMemories(db, [key]),
   ])
   const actual = isEmployee(answer) ? answer : null
-  const platform = isUnasked(answer)
-    ? 'not_asked'
-    : actual
-      ? 'in_service'
-      : answer === 'absent'
-        ? 'absent'
-        : 'unknown'
-  const platform_error = answer instanceof PlatformError ? whyNotTold(answer) : null
+  const failure = answer instanceof PlatformError ? answer : null
+  const platform =
+    answer === null || (failure && isUnasked(failure))
+      ? 'not_asked'
+      : actual
+        ? 'in_service'
+        : answer === 'absent'
+          ? 'absent'
+          : 'unknown'
+  const platform_error = failure && Object.values(await whyNotTold(db, failure))
   const asked = { platform, platform_error } as const
   if ('error' in found)
     return {
@@ -72,16 +75,6 @@ export async function lookAt(
 
 function isConfirmed(row: HrRow, { acknowledgedHash }: EmployeeMemories = NO_MEMORY): boolean {
   return row !== null && row !== 'duplicate' && rowHash(Object.keys(row), row) === acknowledgedHash
-}
-
-/** Also where the call was not made, as a person has paused all calls. */
-export function isUnasked(answer: PlatformAnswer | null): boolean {
-  return answer === null || (answer instanceof PlatformError && answer.kind === 'paused')
-}
-
-/** What a person reads where the platform told nothing. */
-export function whyNotTold({ verdict }: PlatformError): Said {
-  return [verdict.said.meaning, verdict.said.remedy]
 }
 
 type HrRow = HrEmployeeRow | 'duplicate' | null

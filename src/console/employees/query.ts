@@ -111,7 +111,7 @@ export const EmployeeResult = EmployeeStory.extend({
       'Whether HR’s row, as it is now, is the one that the platform confirmed last; null: HR was not read',
     ),
   platform: z.enum(['in_service', 'absent', 'unknown', 'not_asked']),
-  platform_error: SaidText.nullable().describe('With not_asked: calls are paused'),
+  platform_error: SaidText.nullable().describe('With not_asked: the call was not made'),
   problems: z.array(z.object({ field: z.string(), rule: z.string(), message: SaidText })),
   fields: z
     .array(

@@ -8,10 +8,11 @@ import { PlatformError } from '../../platform/errors.ts'
 import { countOpen, PlanFilter, type PlannedEntity, PlanPart } from '../../sync/plan/stored-plan.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, type Said } from '../../texts/message.ts'
-import { askPlatform, isEmployee, isUnasked, whyNotTold } from '../employees/compared.ts'
+import { askPlatform, isEmployee } from '../employees/compared.ts'
 import { shownOfPlatform } from '../employees/preview.ts'
 import { cursor, listOf, pageSize } from '../endpoint.ts'
 import type { Marks, ShownKeys } from '../marks.ts'
+import { isUnasked, whyHeldOff, whyNotTold } from '../platform/why-not-told.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { PlanItem, PlanOverview, planOverview, planPage } from './stored.ts'
@@ -31,7 +32,7 @@ export const PlanResult = PlanOverview.extend({
     .enum(['asked', 'not_asked'])
     .describe('Whether the platform was asked for the values that it has now'),
   platform_error: SaidText.nullable().describe(
-    'Why values of the platform are missing. With not_asked: calls are paused',
+    'Why values of the platform are missing. With not_asked: the calls were not made',
   ),
 })
 export type PlanResult = z.infer<typeof PlanResult>
@@ -153,6 +154,7 @@ export async function askedPlan(
   const asked = new Map<PlanItem, PlanItem>()
   let platform: PlanResult['platform'] = 'asked'
   let platform_error: Said | null = null
+  let isLate = false
   const ask = async () => {
     for (let item = rows.shift(); item && !signal.aborted; item = rows.shift()) {
       const key = { enterpriseCode: item.enterprise_code, userid: item.key }
@@ -161,14 +163,19 @@ export async function askedPlan(
         throw error
       })
       if (isEmployee(answer)) asked.set(item, withPlatform(item, answer, services.config.CONSOLE_NAMES))
-      else if (signal.aborted) platform_error = message('said.platform_late', { seconds: ASK_MS / 1000 })
+      else if (signal.aborted) isLate = true
       else if (answer instanceof PlatformError) {
-        platform_error ??= whyNotTold(answer)
+        platform_error ??= Object.values(await whyNotTold(services.pool, answer))
         if (isUnasked(answer)) platform = 'not_asked'
       }
     }
   }
   await Promise.all(Array.from({ length: ASKED_AT_A_TIME }, ask))
+  if (isLate) {
+    const heldOff = await whyHeldOff(services.pool)
+    platform_error = heldOff ?? message('said.platform_late', { seconds: ASK_MS / 1000 })
+    if (heldOff) platform = 'not_asked'
+  }
   return { ...plan, items: plan.items.map(item => asked.get(item) ?? item), platform, platform_error }
 }
 

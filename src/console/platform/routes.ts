@@ -100,7 +100,7 @@ function platform(services: Services): Endpoint[] {
       summary: 'Ask the platform whether it accepts the access token, by one call',
       looks: 'ask_token',
       result: TokenState,
-      run: () => askTokenState(services.platform()),
+      run: () => askTokenState(pool, services.platform()),
       // Page parts refresh from the page's own address.
       page: async (ask, token) => pageWith(ask, await readPlatformPage(pool), token),
     }),

@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import type { Pool } from '../../lib/database.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
+import { whyNotTold } from './why-not-told.ts'
 
 /** What the platform says about the access token in use. */
 export const TokenState = z.object({
@@ -26,7 +28,7 @@ const PRIORITY = 0
  * Asks the platform about the token: the cheapest call that proves it (section 4.2), through the pacer. As with any
  * call, a token is created only if there is none, the present one is due for renewal, or the platform refuses it.
  */
-export async function askTokenState(client: Pick<PlatformClient, 'tokens'>): Promise<TokenState> {
+export async function askTokenState(db: Pool, client: Pick<PlatformClient, 'tokens'>): Promise<TokenState> {
   try {
     const { expires_in } = await client.tokens.info({
       signal: AbortSignal.timeout(PATIENCE_MS),
@@ -42,14 +44,13 @@ export async function askTokenState(client: Pick<PlatformClient, 'tokens'>): Pro
     }
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
-    const { category, said } = error.verdict
+    const { category } = error.verdict
     return {
       accepted: REFUSED.includes(category) ? false : null,
       expires_in: null,
       category,
       platform_code: error.platformCode ?? null,
-      meaning: said.meaning,
-      remedy: said.remedy,
+      ...(await whyNotTold(db, error)),
     }
   }
 }

@@ -127,6 +127,10 @@ export const saidTexts = {
     'the HR database does not answer ({reason}); check HR_DATABASE_URL or HR_SOURCES, and that the server is up',
   'said.hr_away': 'the HR database does not answer',
   'said.hr_late': 'the HR database did not answer within {seconds} s',
+  'said.held_off': 'The platform asked to wait until {time}, so the call was not made.',
+  'said.turn_late': 'The turn of the call did not come in time, so it was not made.',
+  'said.answer_late': 'The platform did not answer in time.',
+  'said.ask_again': 'Ask again.',
   'said.platform_late':
     'The platform did not answer for all rows within {seconds} s. Ask again, or for fewer rows.',
   'said.hr_too_old':

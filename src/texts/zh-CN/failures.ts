@@ -194,6 +194,10 @@ export const failures = {
     '人事数据库没有响应（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES，以及服务器是否正常运行',
   'said.hr_away': '人事数据库没有响应',
   'said.hr_late': '人事数据库在 {seconds} 秒内没有响应',
+  'said.held_off': '平台要求等待到 {time}，因此没有发出该调用。',
+  'said.turn_late': '该调用未能及时轮到，因此没有发出。',
+  'said.answer_late': '平台未及时答复。',
+  'said.ask_again': '请重新查询。',
   'said.platform_late': '平台未在 {seconds} 秒内答复全部行。请重新查询，或减少行数后再查询。',
   'said.hr_too_old':
     '人事服务器报告的版本是 PostgreSQL {version}，而 dirsync 只读取 {oldest} 及以上版本。openGauss 和 Kingbase 报告的是其所基于的旧版本：请改为以文件提供人事数据',

@@ -251,8 +251,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '后来发送它的任务：当时人事数据又有变更，或此前已被驳回；null 表示最近 30 天内没有',
   'Why HR cannot be read: then values are missing': '无法读取人事系统的原因：此时缺少字段值',
   'Whether the platform was asked for the values that it has now': '是否查询了平台现有的值',
-  'Why values of the platform are missing. With not_asked: calls are paused':
-    '缺少平台的值的原因；与 not_asked 一起出现时，表示调用已暂停',
+  'Why values of the platform are missing. With not_asked: the calls were not made':
+    '缺少平台的值的原因；与 not_asked 一起出现时，表示没有发出调用',
   'With a filter: how many rows match, as `matching` of the plan says. Where others do, none is decided':
     '有筛选条件时：符合条件的行数，即计划的 `matching`；数量不符时，不审批任何行',
   'How many rows are undecided: `undecided` of the plan, or `planned` where that is null. Where there are others, none is decided':
@@ -381,7 +381,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'unknown: HR could not be asked, see hr_error': 'unknown 表示无法读取人事系统，见 hr_error',
   'Whether HR’s row, as it is now, is the one that the platform confirmed last; null: HR was not read':
     '人事系统中现在的数据是否就是平台最近一次确认的数据；null 表示未读取人事系统',
-  'With not_asked: calls are paused': '与 not_asked 一起出现时，表示调用已暂停',
+  'With not_asked: the call was not made': '与 not_asked 一起出现时，表示没有发出调用',
   'HR against the platform; values are masked': '人事系统与平台的对比；值已脱敏',
   'false: not asked, or the platform does not tell this field': 'false 表示未查询平台，或平台不提供该字段',
   'What the last attempt came to': '最近一次处理的结果',
