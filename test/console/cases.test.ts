@@ -299,6 +299,27 @@ test('a case that is to be retried waits, and says so, for the decision about th
   await console.pool.query(`delete from dirsync.sync_run where id >= 77`)
 })
 
+test('the retry of a deletion waits, and says so, for the decision about the held run of employees', async () => {
+  const id = await plant('D77', { category: 'base_department', state: 'retrying' })
+  await console.pool.query(`
+    update dirsync.dead_letter set entity = 'department', operation = 'delete-department' where entity_key = 'D77';
+    insert into dirsync.sync_run (id, kind, state, requested_by) overriding system value values (77, 'changes', 'held', 'cron');
+    insert into dirsync.pending (operation, entity_key, priority) values ('delete-department', 'D77', 5)`)
+  const under = 'Its retry is under way, or waits for its turn.'
+  expect(await see(`/cases/${id}`)).toContain(under)
+  await console.pool.query(`
+    insert into dirsync.attempt (operation, entity_key, started_at, duration_ms, outcome, error)
+      values ('delete-department', 'D77', now(), 5, 'wait', '{"key": "said.employees_held", "values": {"run": 77}}')`)
+  expect((await get(`/api/v1/cases/${id}`)).json().held_run).toBe(77)
+  const body = await see(`/cases/${id}`)
+  expect(body).toContain('It is retried once run 77 is decided. <a href="/runs/77/plan">')
+  expect(body).not.toContain(under)
+  expect(body).not.toContain('HR has changed the employee')
+  await console.pool.query('select dirsync.approve(77)')
+  expect(await see(`/cases/${id}`)).toContain(under)
+  await console.pool.query(`delete from dirsync.sync_run where id >= 77`)
+})
+
 test('a case whose retry is requested does not ask for a person until a scheduler has taken it', async () => {
   const id = await plant('e1')
   expect(await see(`/cases/${id}`)).toContain('It needs a person')

@@ -200,13 +200,14 @@ function nextOf({ state, entity, operation }: CaseStory) {
 }
 
 /** What a retry waits for, if anything. */
-function retryWords({ t }: Ask, { halt, held_run, retry_run }: CaseStory): Words[] {
+function retryWords({ t }: Ask, { entity, halt, held_run, retry_run }: CaseStory): Words[] {
   if (retry_run !== null)
     return [t('cases.next.requested'), { to: `/runs/${retry_run}`, text: t('common.details') }]
   if (halt !== null) return [t(`cases.next.${halt}`), { to: '/halts', text: t('common.details') }]
   if (held_run === null) return [t('cases.next.retrying')]
   const plan = { to: `/runs/${held_run}/plan`, text: t('runs.look_at_plan') }
-  return [t('cases.next.held', { run: String(held_run) }), plan]
+  const of = entity === 'department' ? 'cases.next.held_department' : 'cases.next.held'
+  return [t(of, { run: String(held_run) }), plan]
 }
 
 const fieldOf = ({ field }: { field: string }) => term('field', short(field))

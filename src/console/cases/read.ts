@@ -30,6 +30,8 @@ import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/health/figur
 import { HELD_DECISION } from '../../sync/outbox/employee.ts'
 import { haltWhere, isInForceFor } from '../../sync/outbox/halts.ts'
 import { UNDOABLE_STEPS } from '../../sync/runs/commands.ts'
+import { HELD_RUNS } from '../../sync/runs/run.ts'
+import type { MessageKey } from '../../texts/message.ts'
 import { Attempt, PendingWork } from '../employees/story.ts'
 import { DeadLetter, DeadLetterEvent, readCase } from './dead-letter.ts'
 
@@ -345,7 +347,9 @@ export const CaseStory = DeadLetter.extend({
   held_run: z
     .int()
     .nullable()
-    .describe('The held run that a retry waits for, as its plan has another HR row of the employee'),
+    .describe(
+      'The held run that a retry waits for, as its plan has another HR row of the employee, or as none is deleted before it',
+    ),
   retry_run: z.int().nullable().describe('The requested run that will retry it'),
 })
 export type CaseStory = z.infer<typeof CaseStory>
@@ -390,7 +394,16 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
        join dirsync.pending p on p.operation = $3 and p.enterprise_code = e.enterprise_code and p.entity_key = e.userid
        where $3 = 'update-employee' and e.enterprise_code = $1 and e.userid = $2 and e.status = 'held'
          and p.replan_at is not null
-         and not exists (select from (${HELD_DECISION}) o where o.decided_at is not null)`,
+         and not exists (select from (${HELD_DECISION}) o where o.decided_at is not null)
+       union all
+       select h.id from dirsync.pending p
+       cross join lateral (
+         select a.error from dirsync.attempt a
+         where a.operation = p.operation and a.enterprise_code = p.enterprise_code and a.entity_key = p.entity_key
+         order by a.id desc limit 1) latest
+       join ${HELD_RUNS} h on h.id = (latest.error #>> '{values,run}')::bigint
+       where $3 = 'delete-department' and p.operation = $3 and p.enterprise_code = $1 and p.entity_key = $2
+         and latest.error ->> 'key' = '${'said.employees_held' satisfies MessageKey}'`,
       [enterpriseCode, entity_key, operation],
     ),
     db.query<{ id: number }>(

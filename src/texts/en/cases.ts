@@ -163,6 +163,8 @@ export const cases = {
   'cases.next.retrying': 'Its retry is under way, or waits for its turn.',
   'cases.next.paused': 'It is retried once someone resumes all calls.',
   'cases.next.halted': 'It is retried once the halt of its work is over.',
+  'cases.next.held_department':
+    'No department is deleted while a run of employees is held. It is retried once run {run} is decided.',
   'cases.next.held': 'HR has changed the employee. It is retried once run {run} is decided.',
   'cases.next.snoozed': 'It is snoozed. After that dirsync retries it by itself.',
   'cases.next.ignored': 'It was accepted as it is. It reopens when HR changes the row.',

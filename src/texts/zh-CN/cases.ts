@@ -155,6 +155,7 @@ export const cases = {
   'cases.next.retrying': '重试正在进行，或等待执行。',
   'cases.next.paused': '有人恢复全部调用后会重试。',
   'cases.next.halted': '相关工作恢复后会重试。',
+  'cases.next.held_department': '员工同步任务待审批期间不删除任何部门，第 {run} 号同步任务审批之后会重试。',
   'cases.next.held': '该员工的人事数据已变更，第 {run} 号同步任务审批之后会重试。',
   'cases.next.snoozed': '已暂缓，到期后 dirsync 会自动重试。',
   'cases.next.ignored': '已有人按现状接受。人事数据变更后会重新打开。',
