@@ -106,7 +106,7 @@ function statusShown(ask: Ask, found: Status, program: string): Shown {
       workSection(found),
       {
         section: ask.t('nav.platform'),
-        blocks: [...capNotice(ask, pace.cap), { tiles: paceTiles(ask, pace) }, rateFacts(ask, pace)],
+        blocks: [...capNotice(ask, pace), { tiles: paceTiles(ask, pace) }, rateFacts(ask, pace)],
       },
       ...(pace.operations.length > 0
         ? [

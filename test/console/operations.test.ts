@@ -31,6 +31,32 @@ describe('the platform', () => {
     })
   })
 
+  test('has no last refusal to tell while no worker is running, who alone knows of one', async () => {
+    const { body } = await console.browse('viewer', 'GET', '/platform')
+    expect(body).toContain('no worker is running')
+    expect(body).not.toContain('nothing refused yet')
+  })
+
+  test('is not said to be called more slowly by a limit above what is permitted', async () => {
+    await console.pool.query(
+      `insert into dirsync.process (id, host, pid, roles, version, pacer)
+       values (gen_random_uuid(), 'h', 1, '{worker}', '1', '{"set": 20, "ratePerSecond": 20, "waiting": 0, "concurrency": 4}')`,
+    )
+    const limit = async (rate: number) => {
+      const form = `per_second=${rate}&for=1h&reason=asked`
+      const { cookies } = await console.browse('operator', 'POST', '/platform/rate', form)
+      const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ')
+      return (await console.ask('operator', 'GET', '/platform', undefined, { cookie })).body
+    }
+    const NOTHING = 'No more are permitted anyway, so this lowers nothing now.'
+    const above = await limit(500)
+    expect(above).toContain('The rate is limited to at most 500 calls per second.')
+    expect(above).toContain(NOTHING)
+    expect(above).not.toMatch(/lowered (the rate )?to 500/)
+    expect(await limit(5)).not.toContain(NOTHING)
+    await console.pool.query('delete from dirsync.process; delete from dirsync.rate_cap')
+  })
+
   test('is called no faster for a reason that is so', async () => {
     const page = async (roles: string[], pacer: object) => {
       await console.pool.query(

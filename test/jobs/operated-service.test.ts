@@ -39,7 +39,7 @@ test('a running service takes what an operator asks: a job now, a lower rate, a 
     const status = await dirsync(['status'], company.settings)
     expect(status.stdout).toMatch(/Permitted now +20 calls per second/)
     expect(status.stdout.replace(/\s+/g, ' ')).toMatch(
-      /test:operator.* lowered the rate to 20 calls per second\. the vendor asked for it Until \S+ \S+/,
+      /test:operator.* limited the rate to at most 20 calls per second\. the vendor asked for it Until \S+ \S+/,
     )
     expect(status.stdout).toMatch(/^ +openids .* paused: no merchant today/m)
     // 60 calls at 20 a second, of which the first may leave at once.

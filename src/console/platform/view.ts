@@ -161,7 +161,7 @@ function hindranceNotice(
         },
       ]
     case 'cap':
-      return capNotice(ask, pace.cap)
+      return capNotice(ask, pace)
     case 'refused':
       return [
         {
@@ -190,7 +190,10 @@ export function holdoffNotice(ask: Ask, holdoff: PlatformResult['holdoffs'][numb
 }
 
 /** A lower rate that a person has set for a time. */
-export function capNotice(ask: Ask, cap: Pace['cap']): NoticeBlock[] {
+export function capNotice(
+  ask: Ask,
+  { cap, permitted_per_second: permitted }: Pick<Pace, 'cap' | 'permitted_per_second'>,
+): NoticeBlock[] {
   if (cap === null) return []
   const { t } = ask
   return [
@@ -198,6 +201,7 @@ export function capNotice(ask: Ask, cap: Pace['cap']): NoticeBlock[] {
       notice: 'warn',
       title: t('platform.cap', { rate: rateText(ask, cap.per_second), by: actorText(ask, cap.set_by) }),
       what: { foreign: cap.reason },
+      todo: permitted !== null && permitted < cap.per_second ? t('platform.cap_idle') : null,
       facts: [[t('platform.cap_until'), { since: cap.until, exact: true }]],
       actions: [
         actionForm(ask, { to: '/platform/rate/clear', label: t('platform.restore'), role: 'operator' }),
@@ -248,7 +252,10 @@ export function rateFacts(ask: Ask, pace: Pace): Block {
                   : 'platform.as_set',
             ),
       ],
-      [t('platform.ceiling'), perSecond(pace.ceiling_per_second) ?? t('platform.no_ceiling')],
+      [
+        t('platform.ceiling'),
+        pace.workers === 0 ? null : (perSecond(pace.ceiling_per_second) ?? t('platform.no_ceiling')),
+      ],
       // A cap above the permitted rate lowers nothing at the moment, but is listed.
       [t('platform.cap_fact'), pace.cap && !isCapped ? perSecond(pace.cap.per_second) : null],
     ],

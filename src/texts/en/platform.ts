@@ -27,7 +27,8 @@ export const platform = {
   'platform.fuse': '{count, number} of {permitted, number} access tokens were created within an hour.',
   'platform.fuse.remedy':
     'Another system may be using the same application and invalidating the tokens. At the limit, no more are created.',
-  'platform.cap': '{by} lowered the rate to {rate} calls per second.',
+  'platform.cap': '{by} limited the rate to at most {rate} calls per second.',
+  'platform.cap_idle': 'No more are permitted anyway, so this lowers nothing now.',
   'platform.cap_until': 'Until',
   'platform.refused_at':
     'The platform refuses calls at the configured {set} per second; dirsync has slowed down to {permitted}.',
@@ -75,7 +76,7 @@ export const platform = {
     'It holds for all processes within a second, and ends by itself. To stop all calls, pause them on the overview.',
   'platform.lower.rate': 'Calls per second',
   'platform.lower.rate_hint': 'Now {rate} are permitted.',
-  'platform.lowered': 'The rate is lowered to {rate, number} calls per second.',
+  'platform.lowered': 'The rate is limited to at most {rate, number} calls per second.',
   'platform.restore': 'Lift it now',
   'platform.restored': 'The rate is as before.',
   'platform.not_lowered': 'The rate was not lowered.',

@@ -28,7 +28,8 @@ export const platform = {
   'platform.goes_on': '自动恢复调用：',
   'platform.fuse': '一小时内已创建 {count, number} 个平台令牌，最多 {permitted, number} 个。',
   'platform.fuse.remedy': '可能有其他系统使用同一应用，导致令牌失效。达到上限后不再创建新令牌。',
-  'platform.cap': '{by} 已将调用速率限制为 {rate} 次/秒。',
+  'platform.cap': '{by} 已将调用速率限制为最高 {rate} 次/秒。',
+  'platform.cap_idle': '当前允许的速率本就不高于此值，因此目前没有降速。',
   'platform.cap_until': '限速至',
   'platform.refused_at': '设置的速率为 {set} 次/秒，但平台已限流；dirsync 已自动降至 {permitted} 次/秒。',
   'platform.refused_at.remedy':
@@ -74,7 +75,7 @@ export const platform = {
   'platform.lower.meaning': '一秒内对所有进程生效，到期自动恢复。如需停止全部调用，请在概览页暂停。',
   'platform.lower.rate': '每秒调用次数',
   'platform.lower.rate_hint': '当前允许 {rate} 次/秒。',
-  'platform.lowered': '已限速为 {rate, number} 次/秒。',
+  'platform.lowered': '已限速为最高 {rate, number} 次/秒。',
   'platform.restore': '立即解除限速',
   'platform.restored': '已恢复原速率。',
   'platform.not_lowered': '当前没有限速。',

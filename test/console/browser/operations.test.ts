@@ -43,7 +43,7 @@ describe('the platform', () => {
     await page.getByLabel('Reason').fill('the vendor asked for it')
     await screenshot(page, 'platform-form')
     await page.getByRole('button', { name: 'Lower the rate' }).click()
-    await page.getByText('The rate is lowered to 7.5 calls per second.').waitFor()
+    await page.getByText('The rate is limited to at most 7.5 calls per second.').waitFor()
     await page.getByText('the vendor asked for it').waitFor()
     await page.getByText('7.5 permitted').waitFor()
     await screenshot(page, 'platform-lowered')
