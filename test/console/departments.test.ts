@@ -1,4 +1,6 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, inject, test } from 'vitest'
 import { deletionCandidates, departmentTree } from '../../src/console/departments/read.ts'
 import { SAMPLE } from '../../src/trial/environment.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
@@ -7,6 +9,17 @@ import { ConsoleUnderTest } from './console-under-test.ts'
 const store = new StoreUnderTest()
 const unmapped = new ConsoleUnderTest()
 const mapped = new ConsoleUnderTest(() => ({ HR_DEPARTMENTS_SQL: SAMPLE.departmentsSql ?? '' }))
+/** Of two HR systems only the first has departments. */
+const halfMapped = new ConsoleUnderTest(address => {
+  const { employeesSql: employees_sql, departmentsSql } = SAMPLE
+  const file = join(mkdtempSync(join(inject('runFolder'), 'departments-')), 'sources.json')
+  const sources = [
+    { name: 'north', address, employees_sql, departments_sql: departmentsSql, enterprise_codes: ['E100'] },
+    { name: 'south', address, employees_sql, enterprise_codes: ['E200'] },
+  ]
+  writeFileSync(file, JSON.stringify(sources))
+  return { HR_SOURCES: file, HR_DATABASE_URL: '', HR_EMPLOYEES_SQL: '' }
+})
 const HOUR = 3_600_000
 
 beforeEach(async () => {
@@ -82,6 +95,15 @@ describe('the page before any department was read', () => {
     expect(body).toContain('dirsync has not read any department yet')
     expect(body).toContain('A run of departments reads them from HR.')
   })
+})
+
+test('that a run reads the departments of an enterprise is said where its HR source has them', async () => {
+  const see = async (code: string) =>
+    (await halfMapped.browse('viewer', 'GET', `/departments?enterprise=${code}`)).body
+  expect(await see('E100')).toContain('A run of departments reads them from HR.')
+  const body = await see('E200')
+  expect(body).toContain('No run reads the departments of this enterprise.')
+  expect(body).not.toContain('A run of departments reads them from HR.')
 })
 
 /** Of employees, without which no department is deleted. */

@@ -35,6 +35,7 @@ export const DepartmentsQuery = z.object({
 export const DepartmentsResult = z.object({
   has_mapping: z.boolean().describe('false: without a mapping of departments, none are ever deleted'),
   enterprise: z.string(),
+  is_read: z.boolean().describe('Whether runs read the departments of this enterprise'),
   enterprises: z.array(z.string()),
   grace_hours: z.number(),
   way: z
@@ -83,12 +84,14 @@ export async function readDepartmentPage(
   ])
   if (under !== undefined && way.length === 0)
     throw new Problem('not_found', message('said.no_department_of_code'))
+  const isRead = (code: string) => hr.of(code)?.hr.hasDepartments ?? false
   // What no run reads, none deletes.
   const asRead = (row: Department): Department =>
-    hr.of(row.enterprise_code)?.hr.hasDepartments ? row : { ...row, deletable_at: null }
+    isRead(row.enterprise_code) ? row : { ...row, deletable_at: null }
   return {
     has_mapping: hr.hasDepartments,
     enterprise,
+    is_read: isRead(enterprise),
     enterprises,
     grace_hours: graceHours,
     way,

@@ -208,7 +208,7 @@ function runLink({ t }: Ask, run: number, part: '' | '/plan' = ''): SafeHtml {
   return html`<a href="/runs/${run}${part}">${t('setup.to.run', { run: String(run) })}</a>`
 }
 
-function level(ask: Ask, { items, way, has_mapping }: DepartmentsResult): SafeHtml {
+function level(ask: Ask, { items, way, has_mapping, is_read }: DepartmentsResult): SafeHtml {
   const { t } = ask
   const columns: Column<Department>[] = [
     {
@@ -243,7 +243,13 @@ function level(ask: Ask, { items, way, has_mapping }: DepartmentsResult): SafeHt
         ? empty(t('departments.none_below'))
         : empty(
             t('departments.none'),
-            t(has_mapping ? 'departments.none.remedy' : 'departments.none.unmapped'),
+            t(
+              is_read
+                ? 'departments.none.remedy'
+                : has_mapping
+                  ? 'departments.none.unread'
+                  : 'departments.none.unmapped',
+            ),
           ),
     href: row => departmentPath(row.enterprise_code, row.dept_code),
   })

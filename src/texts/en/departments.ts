@@ -44,6 +44,7 @@ export const departments = {
   'departments.due.see': 'See what a run would do',
   'departments.none': 'No department is known.',
   'departments.none.remedy': 'A run of departments reads them from HR.',
+  'departments.none.unread': 'No run reads the departments of this enterprise.',
   'departments.none.unmapped': 'Without HR_DEPARTMENTS_SQL no run reads departments.',
   'departments.none_below': 'No department is below this one.',
   // What a run would do.

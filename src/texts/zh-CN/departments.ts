@@ -43,6 +43,7 @@ export const departments = {
   'departments.due.see': '查看将会删除哪些部门',
   'departments.none': '尚无部门信息。',
   'departments.none.remedy': '部门同步任务会从人事系统读取部门。',
+  'departments.none.unread': '没有同步任务读取该企业的部门。',
   'departments.none.unmapped': '未设置 HR_DEPARTMENTS_SQL，任何同步任务都不会读取部门。',
   'departments.none_below': '没有下级部门。',
   // What a run would do.

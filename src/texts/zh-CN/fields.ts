@@ -397,6 +397,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '不给出则为本部署的企业，没有时为第一个有部门的企业',
   'false: without a mapping of departments, none are ever deleted':
     'false 表示没有部门的字段映射，因此从不删除部门',
+  'Whether runs read the departments of this enterprise': '是否有同步任务读取该企业的部门',
   'The path from the top to the department whose level is shown, including it':
     '从顶层到所显示层级的部门的路径，含该部门',
   'false: HR has closed it': 'false 表示人事系统已撤销',
