@@ -183,10 +183,11 @@ export class PlatformCaller {
   async holdOff({ operation, platformCode, httpStatus, retryAfterMs: waitMs }: PlatformError): Promise<void> {
     if (waitMs === undefined) return
     this.#parts.log?.warn({ operation, waitMs }, 'the platform asked to wait')
-    const answer = platformCode === undefined ? `HTTP ${httpStatus}` : `code ${platformCode}`
+    // Shown in every language, so that it has no words.
+    const answer = platformCode === undefined ? `HTTP ${httpStatus}` : platformCode
     // A platform that is unavailable (503) is so for every call.
     const only = OPERATION_BUDGETS.has(operation) && httpStatus !== 503 ? operation : undefined
-    await this.#parts.pacer.holdOff(waitMs, `${answer} on ${operation}`, only)
+    await this.#parts.pacer.holdOff(waitMs, `${operation}: ${answer}`, only)
   }
 }
 

@@ -584,6 +584,17 @@ describe('a part of a stored plan', () => {
     },
   )
 
+  test('is in the audit in the language of who reads it', async () => {
+    const id = await held()
+    const filter = { reason: 'changed', department: 'D1' }
+    await api('POST', `/runs/${id}/reject-part`, { body: { filter, reason: '不对' }, role: 'admin' })
+    const chinese = { 'accept-language': 'zh-CN' }
+    const { body } = await console.browse('admin', 'GET', `/audit?run=${id}`, '', chinese)
+    const [details = ''] = /<ul class="values">.*?<\/ul>/s.exec(body) ?? []
+    expect(details.replaceAll(/<[^>]*>/g, '')).toMatch(/行数 \d+/)
+    expect(details.replaceAll(/<[^>]*>/g, '')).not.toMatch(/[a-z]/)
+  })
+
   test('is undecided again once its run or the held one is cancelled, and the person is told so', async () => {
     const id = await held()
     const approve = (keys: string[]) =>

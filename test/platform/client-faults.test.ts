@@ -254,7 +254,7 @@ describe('HTTP', () => {
       retryAfterMs: 7000,
       outcomeKnown: true,
     })
-    expect(pauses).toEqual([{ ms: 7000, reason: 'HTTP 429 on employee/get' }])
+    expect(pauses).toEqual([{ ms: 7000, reason: 'employee/get: HTTP 429' }])
     expect(tooFast).toEqual(['employee/get'])
   })
 
@@ -262,12 +262,12 @@ describe('HTTP', () => {
     platform.plan('token/getTokenInfo', status(429, { 'retry-after': '7' }))
     const error = await failureOf(client.tokens.info())
     expect(error).toMatchObject({ disposition: 'wait', retryAfterMs: 7000 })
-    const reason = 'HTTP 429 on token/getTokenInfo'
+    const reason = 'token/getTokenInfo: HTTP 429'
     expect(pauses).toEqual([{ ms: 7000, reason, only: 'token/getTokenInfo' }])
     expect(tooFast).toEqual([])
     platform.plan('token/getTokenInfo', status(503, { 'retry-after': '3' }))
     await failureOf(client.tokens.info())
-    expect(pauses.at(-1)).toEqual({ ms: 3000, reason: 'HTTP 503 on token/getTokenInfo' })
+    expect(pauses.at(-1)).toEqual({ ms: 3000, reason: 'token/getTokenInfo: HTTP 503' })
   })
 
   test('429 with a date', async () => {
@@ -478,7 +478,7 @@ describe('the token', () => {
     // All who wait for it are told by the one answer.
     for (const error of await Promise.all([failureOf(get()), failureOf(get('u2'))]))
       expect(error).toMatchObject({ operation: 'token/create', disposition: 'wait' })
-    expect(pauses).toEqual([{ ms: 1_200_000, reason: 'HTTP 429 on token/create' }])
+    expect(pauses).toEqual([{ ms: 1_200_000, reason: 'token/create: HTTP 429' }])
     // Its limit of 60 an hour says nothing about the rate.
     expect(tooFast).toEqual([])
   })

@@ -175,6 +175,7 @@ function details(ask: Ask, command: Command): SafeHtml | null {
 /** Which list of the catalogue translates an argument's values. */
 const LISTS: Record<string, string> = {
   kind: 'run_kind',
+  reason: 'reason',
   category: 'category',
   categories: 'category',
   state: 'money_state',

@@ -64,5 +64,10 @@ export const audit = {
   'audit.arg.to': 'to',
   'audit.arg.keep_memory': 'memory kept',
   'audit.arg.file': 'file',
+  'audit.arg.planned': 'rows',
+  'audit.arg.reason': 'reason',
+  'audit.arg.department': 'department',
+  'audit.arg.enterprise': 'enterprise',
+  'audit.arg.odd': 'unlike the rest',
   'audit.arg.forgotten': 'forgotten',
 } as const

@@ -65,5 +65,10 @@ export const audit = {
   'audit.arg.to': '现',
   'audit.arg.keep_memory': '保留记忆',
   'audit.arg.file': '文件',
+  'audit.arg.planned': '行数',
+  'audit.arg.reason': '原因',
+  'audit.arg.department': '部门',
+  'audit.arg.enterprise': '企业',
+  'audit.arg.odd': '与其他行不同',
   'audit.arg.forgotten': '已清除',
 } as const satisfies Section<typeof English>
