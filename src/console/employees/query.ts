@@ -3,6 +3,7 @@ import type { EmployeeKey } from '../../directory/employee.ts'
 import type { Pool } from '../../lib/database.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { SHOWN_EMPLOYEE_STATUSES } from '../../sync/health/figures.ts'
+import { aliveProcesses, countRoles } from '../../sync/processes/process.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
@@ -125,6 +126,7 @@ export const EmployeeResult = EmployeeStory.extend({
       }),
     )
     .describe('HR against the platform; values are masked'),
+  roles_alive: z.record(z.string(), z.int()).describe('Living processes by role'),
   steps: z.array(StepResult).describe('What the last attempt came to'),
   run: RunStanding.extend({
     id: z.int(),
@@ -159,13 +161,14 @@ export async function readEmployee(
   options: { hr: boolean; ask?: boolean; run?: number | undefined; marks?: Pick<Marks, 'expect'> },
 ): Promise<EmployeeResult> {
   const client = options.ask ? await platform() : null
-  const [view, story, run] = await Promise.all([
+  const [view, story, run, processes] = await Promise.all([
     options.hr ? lookAt({ db: pool, hr, client, hrMs }, key) : NOT_READ,
     readEmployeeStory(pool, key).then(story => {
       options.marks?.expect(namedIn(key, story))
       return story
     }),
     options.run === undefined ? null : readRun(pool, options.run),
+    aliveProcesses(pool),
   ])
   return {
     enterprise_code: key.enterpriseCode,
@@ -173,6 +176,7 @@ export async function readEmployee(
     status: story.record?.status ?? 'unknown',
     ...view,
     ...story,
+    roles_alive: countRoles(processes),
     steps: stepsOf(story),
     run: run && { ...run, steps: stepsOfRun(run, story) },
   }

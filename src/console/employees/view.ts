@@ -48,7 +48,7 @@ export function employeeShown(ask: Ask, employee: EmployeeResult): Shown {
     blocks: [
       ...follow(
         'now',
-        ['employees', 'work', 'cases', 'runs', 'halts'],
+        ['employees', 'work', 'cases', 'runs', 'halts', 'processes'],
         [...headline(ask, employee), ...(employee.run ? [runSection(ask, employee.run)] : [])],
       ),
       {
@@ -298,7 +298,11 @@ function waitsFor(ask: Ask, employee: EmployeeResult): Words {
   if (work.replan_at) return t('employees.now.waiting.replan')
   if (work.not_before && work.not_before > ask.now)
     return asSentence(ask, t('employees.now.waiting.later'), { since: work.not_before })
-  return t('employees.now.waiting.remedy')
+  const { scheduler = 0, worker = 0 } = employee.roles_alive
+  const missing = worker === 0 ? 'worker' : scheduler === 0 && !work.enqueued_at ? 'scheduler' : null
+  return missing === null
+    ? t('employees.now.waiting.remedy')
+    : [t(`overview.no_${missing}`), ' ', t(`overview.no_${missing}.remedy`)]
 }
 
 type Case = EmployeeResult['dead_letters'][number]

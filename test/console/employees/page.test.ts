@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { rowHash } from '../../../src/directory/hash.ts'
+import { heartbeat, type Role } from '../../../src/sync/processes/process.ts'
 import { duringFile } from '../../helpers/during.ts'
 import { controlOf } from '../../helpers/emulator-control.ts'
 import { testPlatform } from '../../helpers/test-platform.ts'
@@ -29,6 +31,12 @@ beforeAll(async () => {
   // A page waits for HR less long than connecting to it may take on a busy machine.
   await vi.waitFor(async () => expect(await pageOf('e1')).toContain('HR says'), { timeout: 30_000 })
 })
+
+/** As if a process with these roles had just given a sign of life. */
+const alive = async (...roles: Role[]) => {
+  await console.pool.query('delete from dirsync.process')
+  await heartbeat(console.pool, { id: randomUUID(), host: 'host', pid: 1, roles, version: '1', pacer: null })
+}
 
 const pageOf = async (userid: string) =>
   (await console.browse('operator', 'GET', `/employees/${userid}`)).body
@@ -178,6 +186,7 @@ test('a sync by name is said to be under way also of one whose change is held or
   await console.pool.query(
     `update dirsync.pending set named = true where entity_key in ('asked', 'insisted')`,
   )
+  await alive('scheduler', 'worker')
   const asked = await pageOf('asked')
   expect(asked).not.toContain(HELD)
   expect(asked).toContain(
@@ -193,6 +202,21 @@ test('a sync by name is said to be under way also of one whose change is held or
   await console.pool.query('select dirsync.resume()')
 })
 
+test('one who waits is told to go nowhere while no process can send it', async () => {
+  await console.pool.query(`
+    insert into public.staff values ('stuck', 'One', true);
+    insert into dirsync.employee (userid, source_hash) values ('stuck', gen_random_uuid());
+    insert into dirsync.pending (operation, entity_key, priority) values ('update-employee', 'stuck', 3)`)
+  await alive('scheduler')
+  const body = await pageOf('stuck')
+  expect(body).toContain('No worker is running, so nothing is sent. Start one with')
+  expect(body).not.toContain('There is nothing to do.')
+  await alive('worker')
+  expect(await pageOf('stuck')).toContain('No scheduler is running, so HR is not read. Start one with')
+  await console.pool.query(`update dirsync.pending set enqueued_at = now() where entity_key = 'stuck'`)
+  expect(await pageOf('stuck')).toContain('There is nothing to do.')
+})
+
 test('what an employee waits for is the work on their row, not that on an open id', async () => {
   await console.pool.query(`
     insert into public.staff values ('both', 'One', true);
@@ -201,6 +225,7 @@ test('what an employee waits for is the work on their row, not that on an open i
       values ('bind-openid', '', 'both', 'mall', 3, now() + interval '1 hour');
     insert into dirsync.pending (operation, enterprise_code, entity_key, priority)
       values ('update-employee', '', 'both', 3)`)
+  await alive('scheduler', 'worker')
   const body = await pageOf('both')
   expect(body).toContain('Waiting to be sent. There is nothing to do.')
   expect(body).not.toContain('The next attempt is')
@@ -280,6 +305,7 @@ test('one who waits to be sent and has left HR meanwhile is not said to be sent'
     insert into dirsync.pending (operation, entity_key, priority)
       select 'update-employee', userid, 3 from unnest('{parting,strayed,remaining}'::text[]) as row (userid)`)
   const SENT = 'Waiting to be sent. There is nothing to do.'
+  await alive('scheduler', 'worker')
   expect(await pageOf('remaining')).toContain(SENT)
   for (const [userid, news] of [
     ['parting', 'HR says that the employee has left.'],
