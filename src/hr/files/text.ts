@@ -237,9 +237,10 @@ export async function csvShape(path: string, row: number | undefined): Promise<C
   })
   const { delimiter, heading } = DELIMITERS.map(delimiter => {
     const heading = headingRecord(text, delimiter, row)
-    return { delimiter, heading, misfit: misfitOf(text, delimiter, heading) }
+    return { delimiter, heading, misfits: misfitsOf(text, delimiter, heading) }
   }).reduce((best, shape) => {
-    const worse = shape.misfit - best.misfit || shape.heading.at - best.heading.at
+    // At a tie one of them divides the title, and the other one what is below it.
+    const worse = shape.misfits - best.misfits || best.heading.at - shape.heading.at
     return (worse || best.heading.cells.length - shape.heading.cells.length) < 0 ? shape : best
   })
   return {
@@ -269,21 +270,20 @@ function headingRecord(text: string, delimiter: string, row: number | undefined)
 const JUDGED = 100
 
 /**
- * A value, or a title, may hold another separator than the file's, and even more of them. But then the records below are not
- * divided like it.
- * @returns the lower the better; 2: it divides nothing
+ * How many of the first records a separator does not divide like the heading. A value, or a title, may hold another separator
+ * than the file's, and even more of them, but not as regularly.
  */
-function misfitOf(text: string, delimiter: string, { cells, end, nextLine }: FirstRecord): number {
-  if (cells.length === 1) return 2
-  let [count, fitting, at, line] = [0, 0, end, nextLine]
+function misfitsOf(text: string, delimiter: string, { cells: { length } }: FirstRecord): number {
+  if (length === 1) return JUDGED + 1
+  let [count, misfits, at, line] = [0, 0, 0, 1]
   while (count < JUDGED && at < text.length) {
-    const record = recordAt(text, at, line, delimiter)
-    ;[line, at] = [record.nextLine, record.end]
-    if (!record.cells.some(isFilled)) continue
+    const { cells, nextLine, end } = recordAt(text, at, line, delimiter)
+    ;[line, at] = [nextLine, end]
+    if (!cells.some(isFilled)) continue
     count += 1
-    if (record.cells.length === cells.length) fitting += 1
+    if (cells.length < length || cells.slice(length).some(isFilled)) misfits += 1
   }
-  return fitting * 2 < count ? 1 : 0
+  return misfits
 }
 
 /** The record that begins at a character. */

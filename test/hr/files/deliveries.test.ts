@@ -100,6 +100,30 @@ describe('a CSV file', () => {
       ],
     ],
     ['a comma in the title', 'Staff, of 2026\nid\tname\n1\tA\n', [['1', 'A']]],
+    [
+      'commas in the title and in every value',
+      'Staff, of 2026\nid\tname\n1\tA, B\n2\tC, D\n',
+      [
+        ['1', 'A, B'],
+        ['2', 'C, D'],
+      ],
+    ],
+    [
+      'a title, and decimal commas',
+      'Staff, of 2026\nid;name;dept\n1;1,5;D\n2;2,5;D\n',
+      [
+        ['1', '1,5'],
+        ['2', '2,5'],
+      ],
+    ],
+    [
+      'separators at the end of its records',
+      'id;name\n1;x, y;\n2;z, w;\n',
+      [
+        ['1', 'x, y'],
+        ['2', 'z, w'],
+      ],
+    ],
     ['lines of nothing but separators', 'id,name\n007,A\n,\n\n,\n', [['007', 'A']]],
     [
       'quotes within values, and blanks before quotes',
