@@ -15,6 +15,7 @@ import { SlotPacer } from './pacing/slot-pacer.ts'
 import { type CallReport, PlatformClient } from './platform/client.ts'
 import { OPERATION_BUDGETS } from './platform/operations/index.ts'
 import { PostgresTokenStore } from './platform/token-store.ts'
+import { redisPlace } from './queue/redis-address.ts'
 import type { Account } from './sync/health/deployment.ts'
 import { isPaused } from './sync/outbox/halts.ts'
 import type { KnownSource } from './sync/plan/claim-sources.ts'
@@ -163,9 +164,9 @@ export function hrAddresses({ sources }: Config): Record<string, string> {
   return Object.fromEntries(sources.map(source => [source.name, placeOf(source)]))
 }
 
-/** Where the queue is, without user, password and parameters. */
+/** Where the queue is. */
 export function queueAddress({ REDIS_URL }: Pick<Config, 'REDIS_URL'>): string {
-  return REDIS_URL?.replace(/\/\/.*@/, '//').replace(/[?#].*/, '') ?? 'PostgreSQL'
+  return REDIS_URL === null ? 'PostgreSQL' : `Redis ${redisPlace(REDIS_URL)}`
 }
 
 const DEFAULT_PORTS: Record<string, string> = {

@@ -57,7 +57,8 @@ async function prepare(queue: QueueStore): Promise<boolean> {
     await queue.prepare()
     return true
   } catch (error) {
-    if (queue.kind !== 'redis' || codeOf(error) !== 'QUEUE_UNAVAILABLE') throw error
+    const isAway = codeOf(error) === 'QUEUE_UNAVAILABLE' && !queue.isAnswer((error as Error).cause)
+    if (queue.kind !== 'redis' || !isAway) throw error
     io().stderr.write(`dirsync: ${said(saidOf(error))}\n`)
     return false
   }

@@ -29,7 +29,7 @@ export type RedisAddress =
 const SEVERAL =
   /^redis(?<tls>s?)\+(?<kind>sentinel|cluster):\/\/(?:(?<user>[^:@/]*)(?::(?<password>[^@/]*))?@)?(?<hosts>[^@/?#]+)(?:\/(?<master>[^/?#]+)(?:\/(?<db>\d+))?)?\/?$/
 const HOST = /^(?<host>\[[\da-f:.]+\]|[^:[\]]+)(?::(?<port>\d{1,5}))?$/i
-const DEFAULT_PORT = { sentinel: 26_379, cluster: 6379 }
+const DEFAULT_PORT = { single: 6379, sentinel: 26_379, cluster: 6379 }
 
 /** Null: it is none of these. */
 export function parseRedisAddress(text: string): RedisAddress | null {
@@ -48,6 +48,20 @@ export function parseRedisAddress(text: string): RedisAddress | null {
   }
   if (kind === 'cluster') return master === undefined ? { kind, nodes, ...access } : null
   return master === undefined ? null : { kind, sentinels: nodes, master, db: Number(db ?? 0), ...access }
+}
+
+/** Where the queue is, without user and password: the same place has the same text, however its address is written. */
+export function redisPlace(text: string): string {
+  const address = parseRedisAddress(text)
+  const places = (nodes: Node[]) =>
+    nodes
+      .map(({ host, port }) => `${host.toLowerCase()}:${port}`)
+      .sort()
+      .join(',')
+  if (address?.kind === 'sentinel') return `${places(address.sentinels)}/${address.master}/${address.db}`
+  if (address?.kind === 'cluster') return places(address.nodes)
+  const { hostname, port, pathname } = new URL(text)
+  return `${hostname.toLowerCase()}:${port || DEFAULT_PORT.single}/${pathname.slice(1) || 0}`
 }
 
 function nodeOf(text: string, defaultPort: number): Node | null {

@@ -124,8 +124,12 @@ async function examine(url: string): Promise<QueueCheck[]> {
   try {
     server = await withClient(url, readServers)
     refusal = await withClient(url, client => refusalOf(client, prefixOf(url)))
-  } catch {
-    return [{ ok: false, what: message('doctor.redis_silent'), remedy: message('doctor.start_redis') }]
+  } catch (error) {
+    const { cause } = error as Error
+    const what = isAnswer(cause)
+      ? message('doctor.redis_refuses_us', { reason: cause.message })
+      : message('doctor.redis_silent')
+    return [{ ok: false, what, remedy: message('doctor.start_redis') }]
   }
   const { version, product, policy, appendOnly } = server
   const check = (ok: boolean, good: Message, bad: Message, remedy: Message): QueueCheck =>
@@ -221,9 +225,11 @@ async function withClient<T>(url: string, action: (client: Client) => Promise<T>
   try {
     return await action(client)
   } catch (error) {
-    throw new QueueError('QUEUE_UNAVAILABLE', message('said.queue_redis_silent'), {
-      cause: failure ?? error,
-    })
+    const cause = failure ?? error
+    const what = isAnswer(cause)
+      ? message('said.queue_redis_refuses', { reason: cause.message })
+      : message('said.queue_redis_silent')
+    throw new QueueError('QUEUE_UNAVAILABLE', what, { cause })
   } finally {
     client.disconnect()
   }

@@ -51,7 +51,7 @@ test('processes whose queues are in different places are named', async () => {
       .filter(({ check }) => check === 'processes')
       .map(({ status, what }) => `${status} ${what}`)
   await beat(1, 'scheduler', 'redis://anna:s%40cret@cache:6379/2?family=0')
-  await beat(2, 'worker', 'redis://cache:6379/2')
+  await beat(2, 'worker', 'redis://CACHE/2')
   // The console asks no queue.
   await beat(3, 'console', null)
   expect(await told()).toEqual(['ok running: 1 scheduler; 1 worker; 1 console'])
@@ -59,7 +59,7 @@ test('processes whose queues are in different places are named', async () => {
   expect(await told()).toEqual([
     'ok running: 1 scheduler; 2 worker; 1 console',
     'warning process host (4) has the queue in PostgreSQL, and others have it elsewhere',
-    'warning process host (1), host (2) has the queue in redis://cache:6379/2, and others have it elsewhere',
+    'warning process host (1), host (2) has the queue in Redis cache:6379/2, and others have it elsewhere',
   ])
 })
 

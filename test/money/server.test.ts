@@ -10,6 +10,7 @@ import { LEAST } from '../helpers/least-settings.ts'
 import { APP_ID, APP_SECRET, encode, type Fields, fieldsOf, signed } from '../helpers/notification.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { spawnDirsync } from '../helpers/process.ts'
+import { redisUrl } from '../helpers/redis.ts'
 
 const database = duringFile(() => createTestDatabase({ migrated: true }))
 
@@ -111,6 +112,14 @@ test('it starts while Redis is away, and so does the upgrade before it', async (
   const [, url = ''] = await service.waitForLine(/"msg":"Refund notifications: ([^"]+)"/)
   expect(await post(url, 'x')).toBe('fail')
   expect(await service.kill('SIGTERM')).toEqual({ code: 0, signal: null })
+})
+
+test('the upgrade fails where Redis refuses the password', { tags: 'redis' }, async () => {
+  const url = Object.assign(new URL(await redisUrl()), { username: 'nobody', password: 'wrong' })
+  const env = { DATABASE_URL: database.url, REDIS_URL: String(url) }
+  await using upgrade = spawnDirsync(['migrate'], { env })
+  expect(await upgrade.exited).toEqual({ code: 1, signal: null })
+  expect(upgrade.stderr).toContain('WRONGPASS')
 })
 
 test('where NOTIFICATION_URL is set, dirsync start receives notifications; else it does not', async () => {

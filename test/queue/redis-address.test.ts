@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseRedisAddress } from '../../src/queue/redis-address.ts'
+import { parseRedisAddress, redisPlace } from '../../src/queue/redis-address.ts'
 
 test.each([
   ['redis://localhost:6379/2', { kind: 'single', url: 'redis://localhost:6379/2' }],
@@ -54,4 +54,16 @@ test.each([
   ['another protocol', 'sentinel://one:26379/main'],
 ])('%s is refused', (_, text) => {
   expect(parseRedisAddress(text)).toBeNull()
+})
+
+test.each([
+  ['cache:6379/0', ['redis://cache', 'rediss://anna:p%40ss@Cache:6379/', 'redis://cache:6379/0?family=6']],
+  ['[::1]:7000/2', ['redis://:pass@[::1]:7000/2']],
+  [
+    'one:26379,two:26379/main/0',
+    ['redis+sentinel://two,one:26379/main', 'rediss+sentinel://anna:p%40ss@One,two/main/0'],
+  ],
+  ['one:7001,two:6379', ['redis+cluster://two,one:7001', 'redis+cluster://:pass@ONE:7001,two:6379']],
+])('%s is the same place, however it is written', (place, texts) => {
+  expect(texts.map(redisPlace)).toEqual(texts.map(() => place))
 })
