@@ -222,6 +222,44 @@ describe('what a worker has in hand, but its call has been in line for longer th
     expect(await writes()).toMatchObject([{ dept_code: 'D1' }])
   })
 
+  test('is no deletion of an enterprise of which HR delivers no department any more: it waits until HR does', async () => {
+    const enterprise = `case when dept_code = 'D0' then 'E1' end as enterprise_code`
+    const source = plans.source(
+      `select userid, name, dept_code, ${enterprise} from person`,
+      `select dept_code, parent_code, active, closed_at, ${enterprise} from department`,
+    )
+    await plans.hire(1)
+    await plans.hr.query(`update person set dept_code = 'D0';
+      insert into department (dept_code, active) values ('D0', true), ('D1', true), ('D2', true)`)
+    await plans.plan('changes', { source })
+    await store.pool.query(`update dirsync.employee set platform_state = 'absent'`)
+    const planned = () =>
+      plans.plan('departments', { source, limits: { departments: { count: 2, percent: 100 } } })
+    await planned()
+    await plans.hr.query(`delete from department where dept_code = 'D1'`)
+    await planned()
+    await store.pool.query(
+      `update dirsync.department set first_missing_at = now() - interval '25 hours' where dept_code = 'D1'`,
+    )
+    expect(await planned()).toMatchObject({ planned: 1 })
+    const deletion: ClaimKey = { ...E0, operation: 'delete-department', entityKey: 'D1' }
+    const outcomes = async () => {
+      await store.pool.query('update dirsync.pending set not_before = now()')
+      await (await begin([deletion], undefined, source)).ended
+      return store.rows('select outcome, error from dirsync.attempt order by id')
+    }
+    await plans.hr.query(`delete from department where dept_code = 'D2'`)
+    const waited = {
+      outcome: 'wait',
+      error: expect.stringContaining('HR delivers no department of the enterprise without a code'),
+    }
+    expect(await outcomes()).toMatchObject([waited])
+    expect(await writes()).toEqual([])
+    await plans.hr.query(`insert into department (dept_code, active) values ('D2', true)`)
+    // The worker before may still hold its lock.
+    await expect.poll(outcomes).toMatchObject([waited, { outcome: 'deleted' }])
+  })
+
   test('is no deletion while the delivery is incomplete: it alone waits, and goes by the next one', async () => {
     const files = await delivered()
     const source = files.source(

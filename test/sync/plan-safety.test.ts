@@ -947,8 +947,8 @@ describe('departments are checked against the last full reading of employees', (
       employees,
       `select dept_code, parent_code, active, closed_at, ${enterprise} from department`,
     )
-    const planned = () =>
-      under.plan('departments', { source, limits: { departments: { count: 9, percent: 10 } } })
+    const planned = (count = 9) =>
+      under.plan('departments', { source, limits: { departments: { count, percent: 10 } } })
     await under.hire(12)
     await hr(`update person set dept_code = 'X2' where userid = 'e1';
       insert into department values ('D0', null, true, null), ('X1', null, true, null),
@@ -971,6 +971,16 @@ describe('departments are checked against the last full reading of employees', (
     expect(await planned()).toMatchObject({ plan: { sample: ['E2/X2'] } })
     await aDayLater()
     expect(await planned()).toMatchObject({ plan: { sample: ['E2/X1', 'E2/X2'] } })
+    // Nor is a held plan of them made anew.
+    const held = await planned(1)
+    expect(held).toMatchObject({ state: 'held', planned: 2 })
+    await hr(`delete from department where dept_code like 'X%'`)
+    expect(await planned()).toMatchObject({ planned: 0 })
+    await recheckHeldRun(under.store.pool, held.id)
+    expect(await under.planRequested(held.id, source)).toMatchObject({
+      state: 'held',
+      plan: { changed_since: 0 },
+    })
   })
 
   test('none is before a run has read all employees, nor while the last one did not pass', async () => {

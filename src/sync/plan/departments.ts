@@ -36,6 +36,11 @@ export interface DepartmentFacts {
    * be deleted.
    */
   unlocated: ReadonlyMap<string, string>
+  /**
+   * Enterprises with departments of which HR delivers none. It has not closed them all: more likely it has lost the enterprise, or that is
+   * not the source's. None of its departments may be deleted.
+   */
+  lost: ReadonlySet<string>
   /** A run's deletions, without those that failed before: they wait for the retry of their case. */
   deletions: DueDeletion[]
   /** Everything that HR wants deleted, whatever its state so far. */
@@ -74,15 +79,16 @@ export async function planDepartments(
   // Locked before departments are, as by decisions; and not while HR is read, which may take long.
   const inParts = await runsInParts(db, source.name, true)
   const facts = await departmentFacts(db, source, inHr, limits)
-  const { total, deletions, wanted, doubt, unlocated } = facts
+  const { total, deletions, wanted, doubt, unlocated, lost } = facts
   const { state, message: why } = departmentsVerdict(facts, limits)
   const isWanted = new Set(wanted.map(({ enterpriseCode, deptCode }) => qualified(enterpriseCode, deptCode)))
   if (state !== 'held' && (doubt || state === 'source_suspect'))
     return { ...noWork(state, why ?? [], total), undecided: undecidedInDoubt }
-  // Of a plan that is held whole, only what waits for the platform is not planned anew.
+  // Of a plan that is held whole, only what waits for the platform, or for HR, is not planned anew.
   const undecided = async (held: number) => {
     const stored = (await storedDeletions(db, held)).filter(
-      ({ enterpriseCode }) => inParts.includes(held) || unlocated.has(enterpriseCode),
+      ({ enterpriseCode }) =>
+        inParts.includes(held) || unlocated.has(enterpriseCode) || lost.has(enterpriseCode),
     )
     return { stored, wanted: stored.filter(one => isWanted.has(nameOf(one))) }
   }
@@ -151,6 +157,10 @@ export function employeeUnlocated(enterpriseCode: string, unlocated: DepartmentF
   })
 }
 
+export function enterpriseLost(code: string): Message {
+  return code === '' ? message('said.own_enterprise_lost') : message('said.enterprise_lost', { code })
+}
+
 function nameOf({ enterpriseCode, entityKey }: Work): string {
   return qualified(enterpriseCode, entityKey)
 }
@@ -168,7 +178,7 @@ export async function departmentFacts(
 /** A source's departments in HR at one moment. */
 export interface DepartmentReading {
   departments: number
-  /** Enterprises with a department. One without any has not closed them all: more likely HR has lost it, or it is not the source's. */
+  /** Enterprises with a department. */
   delivering: ReadonlySet<string>
   counts: DepartmentCount[]
   /** As of `DepartmentsInHr`. */
@@ -196,7 +206,9 @@ export async function checked(
   { gate, departmentGraceMs }: DepartmentLimits,
 ): Promise<DepartmentFacts> {
   const known = await knownDepartments(db, counts, source.codes)
-  const total = known.filter(department => !department.deleted).length
+  const kept = known.filter(department => !department.deleted)
+  const total = kept.length
+  const lost = new Set(kept.map(({ enterpriseCode }) => enterpriseCode).filter(code => !delivering.has(code)))
   const doubt = await doubtOf(db, source, { counts, mapping }, gate)
   const unlocated = await unlocatedIn(db, source.codes)
   const rejected = new Map(
@@ -204,7 +216,7 @@ export async function checked(
       rejectedRun === null ? [] : [[qualified(enterpriseCode, deptCode), rejectedRun] as const],
     ),
   )
-  if (inHr === 0 || doubt) return { inHr, total, doubt, unlocated, rejected, deletions: [], wanted: [] }
+  if (inHr === 0 || doubt) return { inHr, total, doubt, unlocated, lost, rejected, deletions: [], wanted: [] }
   const all = known.map(department => ({ ...department, setAside: false }))
   const now = await databaseTime(db)
   return {
@@ -212,9 +224,10 @@ export async function checked(
     total,
     doubt,
     unlocated,
+    lost,
     rejected,
     deletions: planDeletions(known, now, departmentGraceMs).filter(
-      ({ enterpriseCode }) => delivering.has(enterpriseCode) && !unlocated.has(enterpriseCode),
+      ({ enterpriseCode }) => !lost.has(enterpriseCode) && !unlocated.has(enterpriseCode),
     ),
     wanted: planDeletions(all, now, departmentGraceMs),
   }

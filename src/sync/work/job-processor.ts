@@ -35,7 +35,7 @@ import {
   unfinished,
   unsent,
 } from '../outbox/outcome.ts'
-import { type DepartmentFacts, employeeUnlocated, unlocatedIn } from '../plan/departments.ts'
+import { type DepartmentFacts, employeeUnlocated, enterpriseLost, unlocatedIn } from '../plan/departments.ts'
 import { readRun } from '../runs/run.ts'
 import { runSpan } from '../runs/run-trace.ts'
 import type { RunLimits } from '../runs/safety.ts'
@@ -346,11 +346,12 @@ export class JobProcessor {
       const before = await unlocatedIn(pool, [enterpriseCode])
       if (before.has(enterpriseCode)) return await keep(before)
       const facts = await this.#departmentFacts(source, { run: claimed.runId, since })
-      const { wanted, doubt, unlocated } = facts
+      const { wanted, doubt, unlocated, lost } = facts
       const run = rejectedRun(facts, key, claimed)
       if (run !== null)
         return finished('obsolete', { error: message('said.deletion_rejected', { run }), resolve: 'all' })
       if (doubt) return await wait(doubt.message)
+      if (lost.has(enterpriseCode)) return await wait(enterpriseLost(enterpriseCode))
       if (unlocated.has(enterpriseCode)) return await keep(unlocated)
       return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
     } catch (error) {
@@ -373,8 +374,8 @@ export class JobProcessor {
     if (source === null || !(await isPresentRequest(this.#deps.pool, key, claimed))) return false
     if (key.operation !== 'delete-department') return true
     const facts = await this.#departmentFacts(source, { run: null, since })
-    const { wanted, doubt, unlocated } = facts
-    if (doubt !== null || unlocated.has(enterpriseCode)) return false
+    const { wanted, doubt, unlocated, lost } = facts
+    if (doubt !== null || lost.has(enterpriseCode) || unlocated.has(enterpriseCode)) return false
     return rejectedRun(facts, key, claimed) === null && isToBeDeleted(wanted, { enterpriseCode, deptCode })
   }
 

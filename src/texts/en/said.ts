@@ -303,6 +303,10 @@ export const saidTexts = {
     'No department is deleted while run {run} is held: look at its plan, and approve or reject it.',
   'said.employee_unlocated':
     'No department of an enterprise is deleted before the platform has told in which one each employee is. It has not told of {name}: see their page, or dirsync employee.',
+  'said.enterprise_lost':
+    'HR delivers no department of enterprise {code}: its departments are kept. Check the mapping of departments and the HR database; if the enterprise is gone, let HR deliver one of them, closed, until they are deleted.',
+  'said.own_enterprise_lost':
+    'HR delivers no department of the enterprise without a code: its departments are kept. Check the mapping of departments and the HR database; if the enterprise is gone, let HR deliver one of them, closed, until they are deleted.',
   'said.straying':
     '{count} of {rows} rows that HR delivers are of enterprises that are not those of the source: check the mapping query, or enterprise_codes in the file of HR_SOURCES',
   'said.misassigned':

@@ -354,6 +354,10 @@ export const failures = {
   'said.employees_held': '第 {run} 号同步任务待审批期间不会删除任何部门：请查看其计划，然后批准或驳回。',
   'said.employee_unlocated':
     '平台返回企业中每名员工所在的部门之前，不会删除该企业的任何部门。尚不清楚 {name} 所在的部门：请查看其页面，或运行 dirsync employee。',
+  'said.enterprise_lost':
+    '人事系统未提供企业 {code} 的任何部门，因此保留其部门。请检查部门映射和人事数据库；如该企业确已不存在，请让人事系统继续提供其中一个部门并标为已关闭，直到这些部门全部删除。',
+  'said.own_enterprise_lost':
+    '人事系统未提供未设企业编码的企业的任何部门，因此保留其部门。请检查部门映射和人事数据库；如该企业确已不存在，请让人事系统继续提供其中一个部门并标为已关闭，直到这些部门全部删除。',
   'said.straying':
     '人事系统提供的 {rows} 行中有 {count} 行所属的企业不属于该数据源：请检查映射查询，或 HR_SOURCES 文件中的 enterprise_codes',
   'said.misassigned':
