@@ -1001,12 +1001,21 @@ describe('departments are checked against the last full reading of employees', (
   test('none is before a run has read all employees with another mapping, by which they may be in other departments', async () => {
     await closed()
     const byName = EMPLOYEES.replace('dept_code', `'n' || dept_code as dept_code`)
-    const unread = { planned: 0, message: expect.stringContaining('with the present mapping') }
+    const unread = {
+      planned: 0,
+      message: expect.stringContaining(
+        'the mapping of this process is not that of the last plan that passed',
+      ),
+    }
     expect(worded(await plan(byName))).toMatchObject(unread)
     const preview = await previewDeletions(under.store.pool, HrSources.one(delivering(byName)), LIMITS)
     expect(worded(preview)).toMatchObject({ deletions: [], unread: unread.message })
-    expect(await under.plan('changes', { employees: byName })).toMatchObject({ state: 'held' })
-    expect(worded(await plan(byName))).toMatchObject({ planned: 0 })
+    const { id, state } = await under.plan('changes', { employees: byName })
+    expect(state).toBe('held')
+    expect(worded(await plan(byName))).toMatchObject({
+      planned: 0,
+      message: expect.stringContaining(`while run ${id} is held`),
+    })
     expect(await under.pending()).toEqual([])
   })
 

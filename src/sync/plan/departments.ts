@@ -259,8 +259,10 @@ export async function unpassedEmployees(
   mapping: string | null = null,
 ): Promise<Message | null> {
   const last = await lastFullReading(db, source)
-  const isRead = last !== null && (mapping === null || mapping === last.mapping)
-  if (isRead && (await lastPlanPassed(db, source.name))) return null
+  if (last !== null && (await lastPlanPassed(db, source.name))) {
+    if (mapping === null || mapping === last.mapping) return null
+    if (last.mapping !== null) return message('said.mapping_differs')
+  }
   const held = (await heldRuns(db)).find(
     ({ kind, source: of }) => of === source.name && EMPLOYEE_KINDS.includes(kind),
   )

@@ -299,6 +299,8 @@ export const saidTexts = {
     'HR has {counted} employees in departments, of {before} in the last good run: check the mapping query and the HR database, or raise GATE_MAX_FEWER_ROWS if so many have left',
   'said.employees_unread':
     'No department is deleted before a run has read all employees with the present mapping and passed: look at the latest run of kind changes.',
+  'said.mapping_differs':
+    'No department is deleted while the mapping of this process is not that of the last plan that passed: give every process the same file, or, if it was just edited, wait for the next run of kind changes.',
   'said.employees_held':
     'No department is deleted while run {run} is held: look at its plan, and approve or reject it.',
   'said.employee_unlocated':
