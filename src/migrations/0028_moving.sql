@@ -8,3 +8,8 @@ create index employee_moving on dirsync.employee (enterprise_code, moving_to) wh
 -- Nor is any department empty for certain while the platform has not told where someone is, in HR or not.
 create index employee_unlocated on dirsync.employee (enterprise_code)
   where platform_state = 'unknown' and queried_at is null;
+
+-- Nor can a department be missing of an enterprise that HR has lost as a whole.
+alter table dirsync.department add column lost boolean not null default false;
+comment on column dirsync.department.lost is
+  'HR delivered no department of its enterprise when they were last read: none of them is deleted.';

@@ -202,6 +202,18 @@ describe('departments that no run deletes now', () => {
     expect(await page()).toContain('due: the next run decides')
   })
 
+  test('are not called due where HR delivers no department of their enterprise', async () => {
+    const { pool } = mapped
+    await pool.query(`update dirsync.department set lost = true where dept_code = 'OLD'`)
+    expect(await page()).toMatch(
+      /HR delivers no department of the enterprise without a code.*kept for now: see above/s,
+    )
+    const { doubts } = (await mapped.ask('viewer', 'GET', '/api/v1/departments')).json()
+    expect(doubts).toMatchObject([{ enterprise_codes: [''] }])
+    await pool.query('update dirsync.department set lost = false')
+    expect(await page()).toContain('due: the next run decides')
+  })
+
   test('come after those that are due, and those that are not listed are counted', async () => {
     await mapped.pool.query(
       `insert into dirsync.department (dept_code, active, closed_at, rejected_run)

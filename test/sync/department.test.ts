@@ -17,7 +17,7 @@ const seen = (deptCode: string, differs: Partial<HrDepartmentRow> = {}): HrDepar
   closedAt: null,
   ...differs,
 })
-const remember = (...departments: HrDepartmentRow[]) => rememberDepartments(store.pool, departments)
+const remember = (...departments: HrDepartmentRow[]) => rememberDepartments(store.pool, departments, null)
 const known = (employees: Parameters<typeof knownDepartments>[1] = []) =>
   knownDepartments(store.pool, employees, null)
 const only = async () => (await known())[0]

@@ -8,6 +8,7 @@ import { HrSources } from '../../src/hr/sources.ts'
 import { claimDeployment, switchAccount } from '../../src/sync/health/deployment.ts'
 import { HAS_MAPPING } from '../../src/sync/outbox/claim.ts'
 import { refeedAbandoned } from '../../src/sync/outbox/feeding.ts'
+import { lostEnterprises } from '../../src/sync/plan/departments.ts'
 import { Commands } from '../../src/sync/runs/commands.ts'
 import { type Run, readRun, recheckHeldRun, requestRun } from '../../src/sync/runs/run.ts'
 import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
@@ -961,16 +962,23 @@ describe('departments are checked against the last full reading of employees', (
       under.store.pool.query(
         `update dirsync.department set first_missing_at = first_missing_at - interval '25 hours'`,
       )
-    expect(await planned()).toMatchObject({ planned: 0 })
+    const lost = {
+      planned: 0,
+      message: expect.stringMatching(/^HR delivers no department of enterprise E2: its departments are kept/),
+    }
+    expect(worded(await planned())).toMatchObject(lost)
     await aDayLater()
-    expect(await planned()).toMatchObject({ planned: 0 })
+    expect(worded(await planned())).toMatchObject(lost)
+    expect(await lostEnterprises(under.store.pool)).toEqual(['E2'])
     expect(
       await under.store.rows('select from dirsync.department where first_missing_at is not null'),
     ).toEqual([])
-    await hr(`insert into department values ('X3', null, true, null)`)
-    expect(await planned()).toMatchObject({ plan: { sample: ['E2/X2'] } })
+    // A dissolved enterprise: one of its departments is delivered, closed.
+    await hr(`insert into department values ('X2', null, false, now() - interval '2 days')`)
+    expect(await planned()).toMatchObject({ message: null, plan: { sample: ['E2/X2'] } })
+    expect(await lostEnterprises(under.store.pool)).toEqual([])
     await aDayLater()
-    expect(await planned()).toMatchObject({ plan: { sample: ['E2/X1', 'E2/X2'] } })
+    expect((await planned()).plan?.sample.toSorted()).toEqual(['E2/X1', 'E2/X2'])
     // Nor is a held plan of them made anew.
     const held = await planned(1)
     expect(held).toMatchObject({ state: 'held', planned: 2 })
@@ -981,6 +989,12 @@ describe('departments are checked against the last full reading of employees', (
       state: 'held',
       plan: { changed_since: 0 },
     })
+    // Once they are deleted, HR may do without.
+    await under.store.pool.query(
+      `update dirsync.department set deleted_at = now() where enterprise_code = 'E2'`,
+    )
+    expect(await lostEnterprises(under.store.pool)).toEqual([])
+    expect(await planned()).toMatchObject({ message: null })
   })
 
   test('none is before a run has read all employees, nor while the last one did not pass', async () => {

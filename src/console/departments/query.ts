@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import { isOfHr } from '../../hr/source.ts'
-import { unlocatedIn, unpassedEmployees } from '../../sync/plan/departments.ts'
+import {
+  enterpriseLost,
+  lostEnterprises,
+  unlocatedIn,
+  unpassedEmployees,
+} from '../../sync/plan/departments.ts'
 import { limitsOf } from '../../sync/runs/safety.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, saidBy } from '../../texts/message.ts'
@@ -49,7 +54,9 @@ export const DepartmentsResult = z.object({
   candidates_total: z.int().describe('How many there are'),
   doubts: z
     .array(z.object({ enterprise_codes: z.array(z.string()), message: SaidText }))
-    .describe('At the top: enterprises of which none is deleted now, as their employees may not be right'),
+    .describe(
+      'At the top: enterprises of which none is deleted now, as their employees may not be right, or HR delivers no department of them',
+    ),
   ...listOf(Department).shape,
 })
 export type DepartmentsResult = z.infer<typeof DepartmentsResult>
@@ -115,6 +122,9 @@ async function readCandidates(
     const enterprise_codes = enterprises.filter(code => hr.of(code) === source)
     if (message && enterprise_codes.length > 0) doubts.push({ enterprise_codes, message })
   }
+  for (const code of await lostEnterprises(pool))
+    if (hr.of(code)?.hr.hasDepartments)
+      doubts.push({ enterprise_codes: [code], message: enterpriseLost(code) })
   const unlocated = await unlocatedIn(pool)
   const doubted = doubts.flatMap(({ enterprise_codes }) => enterprise_codes)
   const kept = enterprises.filter(

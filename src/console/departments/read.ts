@@ -47,7 +47,7 @@ export const Department = z.object({
     .date()
     .nullable()
     .describe(
-      'Of a closed or missing one: from then on a run deletes it, once it has no employees in HR or on the platform and nothing below it stays, unless a case or a decision keeps it; null: no run reads those of its enterprise',
+      'Of a closed or missing one: from then on a run deletes it, once it has no employees in HR or on the platform and nothing below it stays, unless a case, a decision or the doubts about its enterprise keep it; null: no run reads those of its enterprise',
     ),
 })
 export type Department = z.infer<typeof Department>

@@ -129,9 +129,10 @@ export async function planDepartments(
 
 /** The state that a run reaches by these facts, and why it deletes nothing at once; null: it does what is to be done. */
 export function departmentsVerdict(
-  { inHr, total, doubt, unlocated, deletions, wanted }: DepartmentFacts,
+  facts: DepartmentFacts,
   limits: Pick<RunLimits, 'departments'>,
 ): { state: 'running' | 'held' | 'source_suspect'; message: Said | null } {
+  const { inHr, total, doubt, deletions } = facts
   if (doubt) return { state: doubt.isSuspect ? 'source_suspect' : 'running', message: doubt.message }
   if (inHr === 0 && total > 0)
     return {
@@ -139,16 +140,20 @@ export function departmentsVerdict(
       message: message('said.suspect', { reason: message('said.no_departments') }),
     }
   const changing = deletions.length
-  const staying = stayingOf(wanted, unlocated)
-  if (!trips(limits.departments, changing, total)) return { state: 'running', message: staying }
+  const staying = stayingOf(facts)
+  if (!trips(limits.departments, changing, total))
+    return { state: 'running', message: staying.length > 0 ? staying : null }
   const go = message('said.departments_go', { changing, total, ...limits.departments })
-  return { state: 'held', message: staying ? [go, staying] : go }
+  return { state: 'held', message: [go, ...staying] }
 }
 
-/** Why departments stay that HR wants deleted; null: none does for want of knowledge. */
-function stayingOf(wanted: readonly DueDeletion[], unlocated: DepartmentFacts['unlocated']): Message | null {
-  const one = wanted.find(({ enterpriseCode }) => unlocated.has(enterpriseCode))
-  return one ? employeeUnlocated(one.enterpriseCode, unlocated) : null
+/** Why departments stay that HR wants deleted, or no longer has; empty: none does for want of knowledge. */
+function stayingOf({ wanted, unlocated, lost }: DepartmentFacts): Message[] {
+  const one = wanted.find(({ enterpriseCode }) => unlocated.has(enterpriseCode) && !lost.has(enterpriseCode))
+  return [
+    ...(one ? [employeeUnlocated(one.enterpriseCode, unlocated)] : []),
+    ...[...lost].map(enterpriseLost),
+  ]
 }
 
 export function employeeUnlocated(enterpriseCode: string, unlocated: DepartmentFacts['unlocated']): Message {
@@ -193,7 +198,7 @@ export async function remembered(
 ): Promise<DepartmentReading> {
   const isOwn = ({ enterpriseCode }: { enterpriseCode: string }) => !codes || codes.includes(enterpriseCode)
   const departments = delivered.filter(isOwn)
-  if (departments.length > 0) await rememberDepartments(db, departments)
+  if (departments.length > 0) await rememberDepartments(db, departments, codes)
   const delivering = new Set(departments.map(({ enterpriseCode }) => enterpriseCode))
   return { departments: departments.length, delivering, counts: employees.filter(isOwn), mapping }
 }
@@ -291,9 +296,14 @@ function sum(counts: readonly DepartmentCount[]): number {
 
 /**
  * Stores HR's current departments: new, closed, reopened and missing ones. Other rows are not touched, and rows are locked in
- * the order of their keys, as jobs of several workers store the same. None is missing of an enterprise that delivers no department.
+ * the order of their keys, as jobs of several workers store the same. None is missing of an enterprise that delivers no department:
+ * that is lost as a whole. @param codes the source's enterprises; null: all
  */
-export async function rememberDepartments(db: ClientBase | Pool, seen: HrDepartmentRow[]): Promise<void> {
+export async function rememberDepartments(
+  db: ClientBase | Pool,
+  seen: HrDepartmentRow[],
+  codes: SourceScope['codes'],
+): Promise<void> {
   await db.query(
     `with seen as materialized (
        select "enterpriseCode" as enterprise_code, "deptCode" as dept_code, "parentCode" as parent_code, active,
@@ -301,18 +311,21 @@ export async function rememberDepartments(db: ClientBase | Pool, seen: HrDepartm
        from jsonb_to_recordset($1) as s (
          "enterpriseCode" text, "deptCode" text, "parentCode" text, active boolean, "closedAt" timestamptz)
      ), differing as materialized (
-       select d.enterprise_code, d.dept_code, s.dept_code is null as missing
+       select d.enterprise_code, d.dept_code, s.dept_code is null as missing,
+              d.enterprise_code not in (select enterprise_code from seen) as lost
        from dirsync.department d
        left join seen s using (enterprise_code, dept_code)
-       where case when s.dept_code is null
-                  then d.first_missing_at is null and d.enterprise_code in (select enterprise_code from seen)
+       where case when d.enterprise_code not in (select enterprise_code from seen)
+                  then not d.lost and ($2::text[] is null or d.enterprise_code = any ($2))
+                  when s.dept_code is null then d.first_missing_at is null or d.lost
                   else (d.parent_code, d.active) is distinct from (s.parent_code, s.active)
-                    or d.first_missing_at is not null
+                    or d.first_missing_at is not null or d.lost
                     or s.active and (d.closed_at is not null or d.deleted_at is not null)
                     or not s.active and (d.closed_at is null or d.closed_at <> s.closed_at) end
        order by 1, 2 for update of d
      ), missing as (
-       update dirsync.department d set first_missing_at = now()
+       update dirsync.department d
+       set lost = f.lost, first_missing_at = coalesce(d.first_missing_at, case when not f.lost then now() end)
        from differing f
        where f.missing and d.enterprise_code = f.enterprise_code and d.dept_code = f.dept_code
      )
@@ -326,14 +339,25 @@ export async function rememberDepartments(db: ClientBase | Pool, seen: HrDepartm
      order by 1, 2
      on conflict (enterprise_code, dept_code) do update
      set parent_code = excluded.parent_code, active = excluded.active, first_missing_at = null,
-         closed_at = excluded.closed_at,
+         lost = false, closed_at = excluded.closed_at,
          -- A department that HR opens again may be closed and deleted again.
          deleted_at = case when excluded.active then null else d.deleted_at end,
          rejected_run = case when excluded.active = d.active and d.first_missing_at is null
                               and excluded.parent_code is not distinct from d.parent_code then d.rejected_run end,
          parked_at = case when excluded.active is distinct from d.active then null else d.parked_at end`,
-    [JSON.stringify(seen)],
+    [JSON.stringify(seen), codes],
   )
+}
+
+/** The enterprises with departments of which HR delivered none when they were last read. */
+export async function lostEnterprises(db: Pool): Promise<string[]> {
+  const { rows } = await db.query<{ code: string }>(
+    `select code from (${enterprisesIn('department')}) known
+     where exists (select from dirsync.department
+                   where enterprise_code = known.code and lost and deleted_at is null)
+     order by code`,
+  )
+  return rows.map(({ code }) => code)
 }
 
 /**

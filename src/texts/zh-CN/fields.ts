@@ -407,8 +407,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '平台最近列在其中的员工；1001 表示多于 1000',
   'At the top: departments that are closed or missing and not deleted yet, at most 50, the next to be deleted first and last those that something keeps':
     '在顶层：已撤销或已不存在、尚未删除的部门，最多 50 个，最先删除的在前，因故保留的在后',
-  'At the top: enterprises of which none is deleted now, as their employees may not be right':
-    '在顶层：目前不删除任何部门的企业，因为其员工数据可能不正确',
+  'At the top: enterprises of which none is deleted now, as their employees may not be right, or HR delivers no department of them':
+    '在顶层：目前不删除任何部门的企业，因为其员工数据可能不正确，或人事系统未提供其任何部门',
   'An employee of its enterprise of whom the platform has not told in which department they are; none is deleted before it has':
     '其企业中平台尚未告知所在部门的一名员工；告知之前不删除任何部门',
   'The case of a deletion that the platform refused, also an ignored one':
@@ -425,8 +425,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Of a closed or missing one: whether one below it, at any depth, is not due, and keeps it':
     '已撤销或缺失的部门：是否有任意层级的下级部门尚不能删除，使其保留',
   'Since when it has been closed or missing in HR': '人事系统自何时起撤销或缺失该部门',
-  'Of a closed or missing one: from then on a run deletes it, once it has no employees in HR or on the platform and nothing below it stays, unless a case or a decision keeps it; null: no run reads those of its enterprise':
-    '已撤销或已不存在的部门：自此时起，一旦人事系统和平台中均没有员工，且没有下级部门保留，即由同步任务删除，除非有异常项或审批结果阻止；null 表示没有同步任务读取该企业的部门',
+  'Of a closed or missing one: from then on a run deletes it, once it has no employees in HR or on the platform and nothing below it stays, unless a case, a decision or the doubts about its enterprise keep it; null: no run reads those of its enterprise':
+    '已撤销或已不存在的部门：自此时起，一旦人事系统和平台中均没有员工，且没有下级部门保留，即由同步任务删除，除非有异常项、审批结果或对其企业数据的疑问阻止；null 表示没有同步任务读取该企业的部门',
   'Departments that are not deleted yet': '尚未删除的部门',
   'How many would be deleted': '将删除的数量',
   'Whether the breaker would hold the run': '是否会触发安全阈值而待审批',
