@@ -297,7 +297,8 @@ function sum(counts: readonly DepartmentCount[]): number {
 /**
  * Stores HR's current departments: new, closed, reopened and missing ones. Other rows are not touched, and rows are locked in
  * the order of their keys, as jobs of several workers store the same. None is missing of an enterprise that delivers no department:
- * that is lost as a whole. @param codes the source's enterprises; null: all
+ * that is lost as a whole.
+ * @param codes the source's enterprises; null: all
  */
 export async function rememberDepartments(
   db: ClientBase | Pool,
