@@ -13,6 +13,7 @@ import { Commands } from '../../src/sync/runs/commands.ts'
 import { type Run, readRun, recheckHeldRun, requestRun } from '../../src/sync/runs/run.ts'
 import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
 import { settle } from '../../src/sync/settle/settlement.ts'
+import { departments as texts } from '../../src/texts/en/departments.ts'
 import { until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
 import { begin, type Differs, employee, memory, outcome, refusal } from './outcomes.ts'
@@ -899,6 +900,27 @@ describe('departments are checked against the last full reading of employees', (
     expect(await plan()).toMatchObject({ state: 'running', plan: { reasons: { delete: 1 } } })
     expect(await under.pending()).toEqual(['D3'])
     expect(await preview()).toMatchObject({ deletions: [{ deptCode: 'D3' }], waiting: 1 })
+  })
+
+  test('a deletion that waits already is part of the next plan, and taken back with it', async () => {
+    // As the preview says.
+    expect(texts['departments.already_waiting']).toContain('rejecting or cancelling it takes them back')
+    const undo = (what: string, run: number) =>
+      under.store.pool.query(`select dirsync.${what}($1, 'not so')`, [run])
+    await closed()
+    await plan()
+    await undo('cancel', (await plan()).id)
+    expect(await under.pending()).toEqual([])
+    await plan()
+    expect(await under.pending()).toEqual(['D3'])
+    await hr(
+      `insert into department select 'X' || i, null, false, now() - interval '2 days' from generate_series(1, 4) i`,
+    )
+    const { id, state } = await plan()
+    expect(state).toBe('held')
+    expect(await under.pending()).toEqual(['D3'])
+    await undo('reject', id)
+    expect(await under.pending()).toEqual([])
   })
 
   test('leavers without a department make up for none of those who are missing', async () => {

@@ -13,7 +13,7 @@ export interface DeletionPreview {
   /** Departments that are not deleted yet. */
   total: number
   deletions: DueDeletion[]
-  /** How many of the deletions are in the outbox already: they are sent whatever becomes of such a run. */
+  /** How many of the deletions are in the outbox already. Such a run takes them over: what becomes of it becomes of them. */
   waiting: number
   /** Whether the breaker would hold the run. */
   isHeld: boolean

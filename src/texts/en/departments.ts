@@ -52,7 +52,7 @@ export const departments = {
   'departments.would_delete':
     'HR was read just now. A run would delete {count, plural, =0 {nothing} one {# department} other {# departments}} of {total, number}.',
   'departments.already_waiting':
-    '{count, plural, one {# of these deletions waits} other {# of these deletions wait}} to be sent already, whatever becomes of this run.',
+    '{count, plural, one {# of these deletions waits} other {# of these deletions wait}} to be sent already, by an earlier run. They are part of this run’s plan: rejecting or cancelling it takes them back as well.',
   'departments.would_delete_nothing': 'There is nothing to delete now.',
   'departments.left_out': 'Some departments are left out.',
   'departments.would_be_held': 'The run would be held: it deletes more than the breaker allows.',

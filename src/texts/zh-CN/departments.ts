@@ -50,7 +50,8 @@ export const departments = {
   'departments.run': '删除部门',
   'departments.would_delete':
     '已读取人事系统。共 {total, number} 个部门，现在将删除 {count, plural, other {#}} 个。',
-  'departments.already_waiting': '其中 {count, plural, other {#}} 个已在等待删除，与该同步任务的结果无关。',
+  'departments.already_waiting':
+    '其中 {count, plural, other {#}} 个已由之前的同步任务等待删除，也包含在该任务的计划中：驳回或取消该任务会一并撤回。',
   'departments.would_delete_nothing': '现在没有需要删除的部门。',
   'departments.left_out': '有部门未计入。',
   'departments.would_be_held': '删除数量超过安全阈值，该同步任务会转为待审批。',
