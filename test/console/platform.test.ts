@@ -116,6 +116,25 @@ describe('while the platform wants no calls', () => {
     await client.tokens.info()
   })
 
+  test('a page of a plan that has asked, until it was told to wait, does not say that it has not', async () => {
+    await console.pool.query(`
+      insert into dirsync.sync_run (id, kind, state, requested_by, planned, plan) overriding system value
+        values (8, 'changes', 'held', 'cron', 15, '{"reasons": {"changed": 15}}');
+      insert into dirsync.planned_work (run_id, operation, entity_key, reason, fields)
+        select 8, 'update-employee', 'p' || i, 'changed', '{mobile}' from generate_series(1, 15) i`)
+    const rule = { operation: 'employee/get', times: 1, httpStatus: 429, retryAfter: 3600 }
+    await controlOf(emulator.url)('POST', 'faults', [rule])
+    using _soon = soonGivenUp(1000)
+    const { platform, platform_error } = (
+      await console.ask('operator', 'POST', '/api/v1/runs/8/plan/ask', {})
+    ).json()
+    expect(platform).toBe('asked')
+    expect(platform_error).toMatch(
+      /The platform asked dirsync to wait\..* The platform asked to wait until 2.* UTC, so not all rows were asked about\./s,
+    )
+    expect(platform_error).not.toContain('the call was not made')
+  })
+
   test.each([
     ['an employee', '/employees/e1/explain', 'The platform was not asked'],
     ['the token', '/platform/token', 'It could not be determined'],

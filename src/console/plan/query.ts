@@ -8,7 +8,7 @@ import { PlatformError } from '../../platform/errors.ts'
 import { countOpen, PlanFilter, type PlannedEntity, PlanPart } from '../../sync/plan/stored-plan.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, type Said } from '../../texts/message.ts'
-import { askPlatform, isEmployee } from '../employees/compared.ts'
+import { askPlatform, isEmployee, type PlatformAnswer } from '../employees/compared.ts'
 import { shownOfPlatform } from '../employees/preview.ts'
 import { cursor, listOf, pageSize } from '../endpoint.ts'
 import type { Marks, ShownKeys } from '../marks.ts'
@@ -151,32 +151,53 @@ export async function askedPlan(
   const rows = plan.items.filter(item => hasOldValue(plan, item))
   if (rows.length === 0) return plan
   const client = await services.platform()
-  const asked = new Map<PlanItem, PlanItem>()
-  let platform: PlanResult['platform'] = 'asked'
-  let platform_error: Said | null = null
-  let isLate = false
+  const asked = new Map<PlanItem, RowAnswer>()
   const ask = async () => {
-    for (let item = rows.shift(); item && !signal.aborted; item = rows.shift()) {
+    while (!signal.aborted) {
+      const item = rows.shift()
+      if (!item) return
       const key = { enterpriseCode: item.enterprise_code, userid: item.key }
       const answer = await askPlatform(client, key, signal).catch(error => {
         if (signal.aborted) return null
         throw error
       })
-      if (isEmployee(answer)) asked.set(item, withPlatform(item, answer, services.config.CONSOLE_NAMES))
-      else if (signal.aborted) isLate = true
-      else if (answer instanceof PlatformError) {
-        platform_error ??= Object.values(await whyNotTold(services.pool, answer))
-        if (isUnasked(answer)) platform = 'not_asked'
-      }
+      asked.set(item, answer)
     }
   }
   await Promise.all(Array.from({ length: ASKED_AT_A_TIME }, ask))
-  if (isLate) {
-    const heldOff = await whyHeldOff(services.pool)
-    platform_error = heldOff ?? message('said.platform_late', { seconds: ASK_MS / 1000 })
-    if (heldOff) platform = 'not_asked'
+  const answers = [...asked.values(), ...rows.map(() => null)]
+  const items = plan.items.map(item => {
+    const answer = asked.get(item) ?? null
+    return isEmployee(answer) ? withPlatform(item, answer, services.config.CONSOLE_NAMES) : item
+  })
+  const platform_error = await whyRowsNotTold(services.pool, answers)
+  return { ...plan, items, platform: answers.every(isNotMade) ? 'not_asked' : 'asked', platform_error }
+}
+
+/** What the platform says about a row of a plan; null: it was given up before its call was made. */
+type RowAnswer = PlatformAnswer | null
+
+function isNotMade(answer: RowAnswer): boolean {
+  return answer === null || (answer instanceof PlatformError && isUnasked(answer))
+}
+
+/** Why rows come without values of the platform: what it said to the first, and why others were given up. */
+async function whyRowsNotTold(db: Pool, answers: readonly RowAnswer[]): Promise<Said | null> {
+  const errors = answers.filter(answer => answer === null || answer instanceof PlatformError)
+  const failure = errors.find(error => error !== null && error.kind !== 'aborted')
+  const late = errors.filter(error => error === null || error.kind === 'aborted')
+  const said: Said[] = failure ? Object.values(await whyNotTold(db, failure)) : []
+  if (late.length > 0) {
+    const isMade = !answers.every(isNotMade)
+    const heldOff = late.some(isNotMade)
+      ? await whyHeldOff(db, isMade ? 'said.rest_held_off' : 'said.held_off')
+      : null
+    const tooLate = isMade
+      ? message('said.platform_late', { seconds: ASK_MS / 1000 })
+      : message('said.turn_late')
+    said.push(heldOff ?? tooLate)
   }
-  return { ...plan, items: plan.items.map(item => asked.get(item) ?? item), platform, platform_error }
+  return said.length > 0 ? said : null
 }
 
 /** @param isPlain whether people's names are shown as they are: those who may ask may read them */

@@ -21,9 +21,12 @@ export async function whyNotTold(db: Pool, error: PlatformError): Promise<Catalo
 }
 
 /** That the platform wants no calls at present; null: it takes them. */
-export async function whyHeldOff(db: Pool): Promise<Message | null> {
+export async function whyHeldOff(
+  db: Pool,
+  key: 'said.held_off' | 'said.rest_held_off' = 'said.held_off',
+): Promise<Message | null> {
   const { rows } = await db.query<{ time: string }>(
     `select dirsync.moment(paused_until) as time from (${PLATFORM_PAUSE}) p`,
   )
-  return rows[0] ? message('said.held_off', rows[0]) : null
+  return rows[0] ? message(key, rows[0]) : null
 }

@@ -129,6 +129,7 @@ export const saidTexts = {
   'said.hr_away': 'the HR database does not answer',
   'said.hr_late': 'the HR database did not answer within {seconds} s',
   'said.held_off': 'The platform asked to wait until {time}, so the call was not made.',
+  'said.rest_held_off': 'The platform asked to wait until {time}, so not all rows were asked about.',
   'said.turn_late': 'The turn of the call did not come in time, so it was not made.',
   'said.answer_late': 'The platform did not answer in time.',
   'said.ask_again': 'Ask again.',

@@ -196,6 +196,7 @@ export const failures = {
   'said.hr_away': '人事数据库没有响应',
   'said.hr_late': '人事数据库在 {seconds} 秒内没有响应',
   'said.held_off': '平台要求等待到 {time}，因此没有发出该调用。',
+  'said.rest_held_off': '平台要求等待到 {time}，因此没有查询全部行。',
   'said.turn_late': '该调用未能及时轮到，因此没有发出。',
   'said.answer_late': '平台未及时答复。',
   'said.ask_again': '请重新查询。',
