@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { HrSource } from '../../src/hr/source.ts'
 import { WHOLE } from '../../src/hr/sources.ts'
 import { transaction } from '../../src/lib/database.ts'
+import { Commands } from '../../src/sync/runs/commands.ts'
 import { lastPlanPassed } from '../../src/sync/runs/earlier-runs.ts'
 import {
   beginRun,
@@ -367,6 +368,20 @@ describe('a part of a held plan', () => {
       await approve(id, keys('e1', 'e2'))
       await planAll()
       expect(await under.pending()).toEqual(['e1', 'e2'])
+    })
+
+    test('and the person is told so only of what was returned', async () => {
+      const id = await held()
+      const part = await approve(id, keys('e0'))
+      const other = await approve(id, keys('e1', 'e2'))
+      await planAll()
+      const commands = new Commands(under.store.pool, { actor: 'test' })
+      expect(await commands.cancel(other, null)).toEqual({ run: other, undecidedIn: id })
+      // All that it has left is in hand, and the held run has others that are undecided.
+      await begin(under.store, employee('e0'))
+      expect(await commands.cancel(part, null)).toEqual({ run: part, undecidedIn: null })
+      await reject(id, { key: 'e' })
+      expect(await commands.cancel(id, null)).toEqual({ run: id, undecidedIn: null })
     })
 
     test.each(['before it begins', 'while it sends'])(
