@@ -118,6 +118,9 @@ test('a deletion that waits for a decision or an answer, or was rejected or igno
       values (11, 'departments', 'held', 'cron', 2, null), (12, 'departments', 'rejected', 'cron', null, now()),
              (13, 'departments', 'running', 'cron', null, null);
     insert into dirsync.pending (operation, entity_key, run_id, priority) values ('delete-department', 'going', 13, 5);
+    insert into dirsync.pending (operation, enterprise_code, entity_key, priority) values ('delete-department', 'E2', 'stuck', 5);
+    insert into dirsync.halt (scope, category, message, remedy, raised_by) values ('E2', 'enterprise_code', '[]', '[]', 'dirsync');
+    insert into dirsync.department (enterprise_code, dept_code, active, closed_at) values ('E2', 'stuck', false, '2026-11-20T10:00Z');
     insert into dirsync.department (dept_code, active, closed_at, parked_at, rejected_run)
       select code, false, '2026-11-20T10:00Z', parked_at::timestamptz, run
       from (values ('due', null, null), ('going', null, null), ('held', null, null), ('joined', null, null), ('rejected', null, 12), ('ignored', '2026-11-21T10:00Z', null))
@@ -129,8 +132,8 @@ test('a deletion that waits for a decision or an answer, or was rejected or igno
   const answer = await mapped.ask('viewer', 'GET', '/api/v1/departments')
   expect(answer.json().items).toMatchObject([
     { dept_code: 'due', case_id: null, held_run: null, rejected_run: null },
-    { dept_code: 'going', deleting_run: 13 },
-    { dept_code: 'held', case_id: null, held_run: 11, rejected_run: null, deleting_run: null },
+    { dept_code: 'going', is_deleting: true, deleting_run: 13, halt: null },
+    { dept_code: 'held', case_id: null, held_run: 11, rejected_run: null, is_deleting: false },
     { dept_code: 'ignored', case_id: expect.any(Number), held_run: null, rejected_run: null },
     { dept_code: 'joined', case_id: null, held_run: null, rejected_run: null, moving_employee: 'e1' },
     { dept_code: 'rejected', case_id: null, held_run: null, rejected_run: 12 },
@@ -140,6 +143,11 @@ test('a deletion that waits for a decision or an answer, or was rejected or igno
   const goes = (code: string) => candidates.split('<tr>').find(row => row.includes(`>${code}<`))
   expect(goes('due')).toContain('due: the next run decides')
   expect(goes('going')).toMatch(/waiting to be deleted.*href="\/runs\/13"/s)
+  // The run ends without what is halted, which stays in the outbox.
+  expect(answer.json().candidates).toContainEqual(
+    expect.objectContaining({ dept_code: 'stuck', is_deleting: true, deleting_run: null, halt: 'halted' }),
+  )
+  expect(goes('stuck')).toMatch(/waiting to be deleted.*href="\/halts"/s)
   expect(goes('held')).toMatch(/waiting for a decision.*href="\/runs\/11\/plan"/s)
   expect(goes('rejected')).toMatch(/kept: its deletion was rejected.*href="\/runs\/12\/plan"/s)
   expect(goes('ignored')).toContain('refused')

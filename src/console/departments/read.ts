@@ -3,6 +3,7 @@ import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cur
 import type { Pool } from '../../lib/database.ts'
 import { IS_UNLOCATED } from '../../sync/outbox/claim.ts'
 import { enterprisesIn } from '../../sync/outbox/employee.ts'
+import { HALT_KINDS, haltWhere, holdsBack } from '../../sync/outbox/halts.ts'
 import { closedSince, IS_MOVING, IS_SET_ASIDE } from '../../sync/plan/departments.ts'
 import { HELD_RUNS } from '../../sync/runs/run.ts'
 
@@ -19,7 +20,17 @@ export const Department = z.object({
     .int()
     .nullable()
     .describe('The case of a deletion that the platform refused, also an ignored one'),
-  deleting_run: z.int().nullable().describe('The run by which its deletion waits to be sent'),
+  is_deleting: z.boolean().describe('Whether its deletion waits to be sent'),
+  deleting_run: z
+    .int()
+    .nullable()
+    .describe(
+      'With is_deleting: the run whose work it is; null: of none, as in a halt, for which no run waits',
+    ),
+  halt: z
+    .enum(HALT_KINDS)
+    .nullable()
+    .describe('What holds its deletion back: that a person has paused all calls, or a halt of its work'),
   held_run: z.int().nullable().describe('The held run whose plan deletes it, which waits for a decision'),
   rejected_run: z
     .int()
@@ -109,15 +120,19 @@ const closing = (enterprise: string) => `
 const STAYS_BELOW = `(d.enterprise_code, d.dept_code) in (
   select enterprise_code, parent_code from staying where parent_code is not null)`
 
+/** SQL: the waiting deletion of department `d`. */
+const DELETION = `from dirsync.pending p
+  where p.operation = 'delete-department' and p.enterprise_code = d.enterprise_code and p.entity_key = d.dept_code`
+
 const COLUMNS = `
   d.enterprise_code, d.dept_code, d.parent_code, d.active, d.closed_at, d.first_missing_at as missing_since,
   d.deleted_at,
   (select c.id::int from dirsync.dead_letter c
    where c.enterprise_code = d.enterprise_code and c.entity_key = d.dept_code and c.entity = 'department'
      and c.state <> 'resolved' order by c.state = 'ignored' limit 1) as case_id,
-  (select p.run_id from dirsync.pending p
-   where p.operation = 'delete-department' and p.enterprise_code = d.enterprise_code
-     and p.entity_key = d.dept_code) as deleting_run,
+  exists (select ${DELETION}) as is_deleting,
+  (select p.run_id ${DELETION}) as deleting_run,
+  (select ${haltWhere(holdsBack('p'))} ${DELETION}) as halt,
   (select h.id from ${HELD_RUNS} h
    join dirsync.planned_work w on w.run_id = h.id and w.operation = 'delete-department' and w.decision_id is null
      and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code

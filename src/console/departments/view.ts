@@ -2,6 +2,7 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { beginning } from '../../lib/text.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import type { Ask } from '../ask.ts'
+import { term, type Words } from '../shown.ts'
 import {
   actionForm,
   alert,
@@ -148,7 +149,7 @@ function candidates(ask: Ask, result: DepartmentsResult): SafeHtml {
   return live(
     ask,
     'candidates',
-    ['runs', 'work', 'cases', 'employees'],
+    ['runs', 'work', 'cases', 'employees', 'halts'],
     section(
       t('departments.candidates'),
       html`${rows.length > 0 ? doubts.map(({ message }) => alert('warn', inLanguage(language, message))) : ''}
@@ -183,8 +184,7 @@ function timeLeft(ask: Ask, row: Department, doubts: DepartmentsResult['doubts']
     return html`${state('warn', t('departments.refused'))} <a href="/cases/${row.case_id}">${t('employees.open_case', { id: row.case_id })}</a>`
   if (row.rejected_run !== null)
     return decided(ask, row.rejected_run, state('off', t('departments.rejected')))
-  if (row.deleting_run !== null)
-    return html`${state('busy', t('departments.deleting'))} ${runLink(ask, row.deleting_run)}`
+  if (row.is_deleting) return waitingToBeDeleted(ask, row)
   if (row.held_run !== null) return decided(ask, row.held_run, state('warn', t('departments.held')))
   if (row.deletable_at === null) return state('off', t('departments.kept_unread'))
   if (row.deletable_at > ask.now)
@@ -197,6 +197,12 @@ function timeLeft(ask: Ask, row: Department, doubts: DepartmentsResult['doubts']
     return state('wait', t('departments.kept_for_now'))
   const due = state('busy', t('departments.due'))
   return ask.may('operator') ? html`${due} · <a href="/departments/run">${t('departments.due.see')}</a>` : due
+}
+
+/** Its run, and what holds it back. */
+function waitingToBeDeleted(ask: Ask, { deleting_run: run, halt }: Department): SafeHtml {
+  const held: Words = halt && { to: '/halts', text: { tone: 'bad', text: term('outbox_state', halt) } }
+  return html`${state('busy', ask.t('departments.deleting'))} ${run === null ? '' : runLink(ask, run)} ${wordsOf(ask, held)}`
 }
 
 /** What a decision about a plan, or the lack of one, means for a department. */

@@ -413,7 +413,11 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '其企业中平台尚未告知所在部门的一名员工；告知之前不删除任何部门',
   'The case of a deletion that the platform refused, also an ignored one':
     '平台拒绝删除而产生的异常项，包括已忽略的',
-  'The run by which its deletion waits to be sent': '正在等待发送该部门删除的同步任务',
+  'Whether its deletion waits to be sent': '其删除是否正在等待发送',
+  'With is_deleting: the run whose work it is; null: of none, as in a halt, for which no run waits':
+    '与 is_deleting 一起出现时：该删除所属的同步任务；null：不属于任何任务，例如同步停止时，任务不等待它',
+  'What holds its deletion back: that a person has paused all calls, or a halt of its work':
+    '其删除受阻的原因：有人暂停了全部调用，或同步已停止',
   'How many of these deletions an earlier run has waiting to be sent already':
     '其中有多少个已由之前的同步任务等待发送',
   'The held run whose plan deletes it, which waits for a decision': '计划中含有删除该部门的待审批任务',
