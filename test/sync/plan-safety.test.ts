@@ -18,7 +18,7 @@ import { until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
 import { begin, type Differs, employee, memory, outcome, refusal } from './outcomes.ts'
 import { clockIsOff, LIMITS, PlanUnderTest, TIMED } from './plan-under-test.ts'
-import { fail, plant, plantWork } from './planted.ts'
+import { caseOf, fail, plant, plantRun, plantWork } from './planted.ts'
 import { WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 const under = new PlanUnderTest()
@@ -830,6 +830,33 @@ describe('an employee waiting for a decision', () => {
     })
   })
 
+  test('whom a person had named before the row was rejected is left out of a run planned after that; who names them later is heard', async () => {
+    const { pool } = under.store
+    const id = await held()
+    const open = await fail(under.store, { entity_key: 'e2' })
+    const commands = new Commands(pool, { actor: 'test' })
+    const named = await commands.resyncEmployees(['e1', 'e2', 'e5'])
+    const [again, retry] = [await commands.resyncEmployees(['e1']), await commands.retry([open])]
+    await decide('reject', id)
+    expect(await commands.resyncEmployees(['e1'])).toBe(again)
+    for (const run of [named, again, retry]) await under.planRequested(run)
+    const unsent = { outcome: 'obsolete', error: `rejected with run ${id}; only a sync by name sends it` }
+    expect(await under.store.rows('select run_id, entity_key, outcome, error from dirsync.attempt')).toEqual([
+      { run_id: named, entity_key: 'e1', ...unsent },
+      { run_id: named, entity_key: 'e2', ...unsent },
+      { run_id: retry, entity_key: 'e2', ...unsent },
+    ])
+    expect(
+      await under.store.rows('select run_id, entity_key, named from dirsync.pending order by entity_key'),
+    ).toEqual([
+      { run_id: again, entity_key: 'e1', named: true },
+      { run_id: named, entity_key: 'e5', named: true },
+    ])
+    expect(await caseOf(under.store, open)).toMatchObject({ state: 'open' })
+    await under.acknowledge()
+    expect((await readRun(pool, named))?.result).toMatchObject({ outcomes: { obsolete: 2 } })
+  })
+
   test('releases those who wait for a value of theirs, once it is rejected and an earlier update may have given it up', async () => {
     const id = await held()
     await decide('reject', id)
@@ -863,6 +890,24 @@ describe('an employee waiting for a decision', () => {
       `update department set active = false, closed_at = now() - interval '2 days' where dept_code = 'D1'`,
     )
     expect(await under.plan('departments', { source })).toMatchObject({ plan: { sample: ['D1'] } })
+  })
+
+  test('of departments: a retry of a deletion that was requested before its rejection does not make it', async () => {
+    const held = await plantRun(under.store, { kind: 'departments', state: 'held' })
+    const deletion = { operation: 'delete-department', entity_key: 'D1' }
+    await plant(under.store, 'department', { dept_code: 'D1', active: false })
+    await plant(under.store, 'planned_work', { ...deletion, run_id: held, reason: 'delete' })
+    const open = await fail(under.store, { ...deletion, entity: 'department', field: '' })
+    const retry = () => new Commands(under.store.pool, { actor: 'test' }).retry([open])
+    const before = await retry()
+    await decide('reject', held)
+    await under.planRequested(before)
+    expect(await under.pending()).toEqual([])
+    expect(await under.store.rows('select run_id, outcome, error from dirsync.attempt')).toEqual([
+      { run_id: before, outcome: 'obsolete', error: `its deletion was rejected with run ${held}` },
+    ])
+    await under.planRequested(await retry())
+    expect(await under.pending()).toEqual(['D1'])
   })
 })
 

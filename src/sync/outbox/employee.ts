@@ -20,18 +20,21 @@ export const hasSource = (row: string) => `(not exists (select from dirsync.hr_s
   or exists (select from dirsync.hr_source h where ${row}.enterprise_code = any (h.enterprise_codes)))`
 
 /**
- * SQL: what was decided about the row of employee `e` that waits for a decision, or was rejected, with its plan or with a part of
- * it; all null but `run` where nothing was. One row where `e.held_run` is set.
+ * SQL: what was decided about a row of a held run's plan, with the whole of it or with a part; all null but `run` where nothing was.
+ * One row where there is such a run. The parameters are expressions.
  */
-export const HELD_DECISION = `
+export const decisionAbout = (run: string, operation: string, enterpriseCode: string, entityKey: string) => `
   select r.id as run, d.part_run, coalesce(d.decided_by, r.decided_by) as decided_by,
          coalesce(d.decided_at, r.decided_at) as decided_at,
          case when d.id is null then r.decision_reason else d.why end as reason
   from dirsync.sync_run r
-  left join dirsync.planned_work w on w.run_id = r.id and w.operation = 'update-employee'
-    and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid
+  left join dirsync.planned_work w on w.run_id = r.id and w.operation = ${operation}
+    and w.enterprise_code = ${enterpriseCode} and w.entity_key = ${entityKey}
   left join dirsync.plan_decision d on d.id = w.decision_id
-  where r.id = e.held_run`
+  where r.id = ${run}`
+
+/** SQL: the same about the row of employee `e` that waits for a decision, or was rejected. */
+export const HELD_DECISION = decisionAbout('e.held_run', `'update-employee'`, 'e.enterprise_code', 'e.userid')
 
 /** Employees known by these names: a user id, or `enterprise/userid`. */
 export async function findEmployees(db: ClientBase | Pool, names: string[]): Promise<EmployeeKey[]> {

@@ -2,7 +2,7 @@ import type { EmployeeKey } from '../../directory/employee.ts'
 import type { SourceScope } from '../../hr/sources.ts'
 import { type ClientBase, LOOK_MS, onlyRow, type Pool, WORK_MS } from '../../lib/database.ts'
 import { type ClaimKey, isAnothers, keyColumns } from './claim.ts'
-import { hasSource } from './employee.ts'
+import { decisionAbout, hasSource } from './employee.ts'
 
 /**
  * The outbox (`dirsync.pending`): every entity with work, one row for each operation on it. Its rows are locked first, in the
@@ -85,6 +85,55 @@ export async function addWork(
          enqueued_at = null, not_before = now(), replan_at = null, attempts = 0`,
     [JSON.stringify(work), runId, priority],
   )
+}
+
+/**
+ * The same for a run that was requested, but without what a person named and another one has rejected since: the later word counts.
+ * An outcome says so.
+ * @returns the work that was added
+ */
+export async function addRequested(
+  db: ClientBase,
+  runId: number,
+  priority: number,
+  work: Work[],
+): Promise<Work[]> {
+  const named = work.flatMap((item, position) => (item.named ? [{ ...item, position }] : []))
+  const decision = decisionAbout('n.run', 'n.operation', 'n."enterpriseCode"', 'n."entityKey"')
+  const { rows } = await db.query<{ position: number }>(
+    `with rejected as materialized (
+       select n.*
+       from (select k.*, coalesce(e.held_run, d.rejected_run) as run
+             from jsonb_to_recordset($2)
+               as k (operation text, "enterpriseCode" text, "entityKey" text, detail text, position int)
+             left join dirsync.employee e
+               on k.operation = 'update-employee' and e.enterprise_code = k."enterpriseCode"
+              and e.userid = k."entityKey" and e.rejected
+             left join dirsync.department d
+               on k.operation = 'delete-department' and d.enterprise_code = k."enterpriseCode"
+              and d.dept_code = k."entityKey") n
+       cross join lateral (${decision}) o
+       -- Another person may have joined the run.
+       where o.decided_at > (
+         select greatest(r.requested_at, max(c.requested_at))
+         from dirsync.sync_run r left join dirsync.command c on c.run_id = r.id and c.name in ('resync', 'retry')
+         where r.id = $1 group by r.id)
+     ), noted as (
+       insert into dirsync.attempt
+         (run_id, operation, enterprise_code, entity_key, detail, started_at, duration_ms, outcome, error)
+       select $1, operation, "enterpriseCode", "entityKey", detail, now(), 0, 'obsolete',
+              jsonb_build_object('key', case operation when 'delete-department' then 'said.deletion_rejected'
+                                                       else 'said.rejected_unsent' end,
+                                 'values', jsonb_build_object('run', run))
+       from rejected order by position
+     )
+     select position from rejected`,
+    [runId, JSON.stringify(named)],
+  )
+  const rejected = new Set(rows.map(({ position }) => position))
+  const added = work.filter((_, position) => !rejected.has(position))
+  await addWork(db, runId, priority, added)
+  return added
 }
 
 /**

@@ -15,7 +15,7 @@ import { traced } from '../../lib/tracing.ts'
 import { message, type Said } from '../../texts/message.ts'
 import { beginRetryOf } from '../cases/retries.ts'
 import { enterpriseCodes, findEmployees, HELD_DECISION, knownInHr } from '../outbox/employee.ts'
-import { addWork, awaitPlan, PRIORITY, updateOf } from '../outbox/outbox.ts'
+import { addRequested, awaitPlan, PRIORITY, updateOf } from '../outbox/outbox.ts'
 import {
   cancelledSince,
   lastFullReading,
@@ -405,8 +405,12 @@ export async function planNamed(
       ...(unknown && { message: unknown }),
     },
     apply: async id => {
-      await addWork(db, id, PRIORITY.named, work)
-      await beginRetryOf(db, employees, id)
+      const added = await addRequested(db, id, PRIORITY.named, work)
+      await beginRetryOf(
+        db,
+        added.map(({ enterpriseCode, entityKey }) => ({ enterpriseCode, userid: entityKey })),
+        id,
+      )
     },
   }
 }

@@ -3,9 +3,10 @@ import { HrUnavailableError, MappingError } from '../../hr/source.ts'
 import type { HrSources } from '../../hr/sources.ts'
 import type { ClientBase } from '../../lib/database.ts'
 import { message } from '../../texts/message.ts'
+import { endLostRetries } from '../cases/cases.ts'
 import { beginRetry } from '../cases/retries.ts'
 import { askWithheld } from '../cases/withheld.ts'
-import { addWork, lockWorkOfCases, PRIORITY } from '../outbox/outbox.ts'
+import { addRequested, lockWorkOfCases, PRIORITY } from '../outbox/outbox.ts'
 import { type Mirror, mirrorOf } from '../runs/mirror-kind.ts'
 import { type CheckedPlan, type PlannableRun, planFigures } from '../runs/run.ts'
 
@@ -29,7 +30,10 @@ export async function planRetry(db: ClientBase, run: PlannableRun, hr: HrSources
       mapping,
       ...(again.length > 0 && { message: message('said.reads_all_again', { runs: again }) }),
     },
-    apply: id => addWork(db, id, byItself ? PRIORITY.background : PRIORITY.named, work),
+    apply: async id => {
+      const added = await addRequested(db, id, byItself ? PRIORITY.background : PRIORITY.named, work)
+      if (added.length < work.length) await endLostRetries(db)
+    },
   }
 }
 
