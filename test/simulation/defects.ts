@@ -65,8 +65,8 @@ export const DEFECTS: readonly Defect[] = [
     name: 'request-lost',
     what: 'What is requested while an older request is carried out is forgotten with that one.',
     file: 'sync/settle/settlement.ts',
-    from: 's.done and p.version = s.version as is_done',
-    to: 's.done as is_done',
+    from: 's.done and p.version = s.version and ',
+    to: 's.done and ',
   },
   {
     name: 'sends-any-row',

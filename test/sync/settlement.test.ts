@@ -309,6 +309,32 @@ test.each([
   },
 )
 
+test.each([
+  ['ends, as sent, where the platform accepted a field of it', ['name'], { rejected: false }, []],
+  [
+    'comes back, unnamed, where it accepted none',
+    [],
+    { status: 'rejected' },
+    [{ named: false, waits: false }],
+  ],
+] as [string, 'name'[], object, object[]][])(
+  'a row that a person named, and another one rejects while it is in hand, %s',
+  async (_, fields, employee, left) => {
+    const [run, row] = [await plantRun(store, { state: 'held' }), hash()]
+    await plant(store, 'employee', { userid: 'e1', source_hash: hash(), held_run: run, held_hash: row })
+    const planned = { run_id: run, operation: 'update-employee', entity_key: 'e1', reason: 'changed' }
+    await plant(store, 'planned_work', { ...planned, source_hash: row })
+    await plantWork(store, 'e1', { named: true })
+    const claimed = await begin(store, E1)
+    await store.pool.query('select dirsync.reject($1)', [run])
+    const differs = { fields, employee: memory({ parkedHash: row }), failures: [refusal()] }
+    const present = { hash: row, isHeld: true, heldHash: row }
+    await settle(store.pool, [outcome(E1, claimed, { outcome: 'parked', ...differs, present })])
+    expect(await remembered()).toMatchObject(employee)
+    expect(await pending()).toMatchObject(left)
+  },
+)
+
 test('an open id is bound, and bound anew', async () => {
   const key = { operation: 'bind-openid' as const, enterpriseCode: 'C1', entityKey: 'e1', detail: '20000001' }
   for (const binding of ['first', 'second']) {

@@ -184,11 +184,11 @@ with s as materialized (
     fields text[], "platformCode" bigint, "traceId" text, error jsonb,
     remember boolean, active boolean, "acknowledgedHash" uuid, "parkedHash" uuid, acknowledged jsonb,
     overwritten jsonb, withheld text[], "platformState" text, "isAnswered" boolean, "deptCode" text,
-    "hadLeft" boolean, account int, "isAnew" boolean)
+    "hadLeft" boolean, account int, "isAnew" boolean, "needsName" boolean)
   where position between 0 and 1000000
 ), locked as materialized (
-  select s.*, s.done and p.version = s.version as is_done, p.version = s.version as is_current,
-         s.outcome = 'replan' as is_replan
+  select s.*, s.done and p.version = s.version and (p.named or not s."needsName") as is_done,
+         p.version = s.version as is_current, s.outcome = 'replan' as is_replan
   from s join dirsync.pending p on p.operation = s.operation and p.enterprise_code = s."enterpriseCode"
                                and p.entity_key = s."entityKey" and p.detail = s.detail
   where p.execution = s.execution
@@ -274,6 +274,8 @@ async function writeOutcomes(
       delay: again?.delayMs ?? 0,
       attempts: again?.attempts ?? 0,
       fields: employee?.fields ?? [],
+      // Nothing of a row that a person named was sent. Once another one has rejected it, it is looked at anew, unnamed.
+      needsName: settlement.present !== undefined && !employee?.fields.length,
       remember: employee !== null && !employee.isStored,
       ...(employee?.isStored ? null : employee?.memory),
     }
