@@ -191,11 +191,15 @@ create function dirsync.reject_planned(run bigint, decision bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   -- Deletions that an earlier plan let pass, and what a person named, that was not sent yet: the later word counts.
-  with waiting as materialized (
+  -- They are few, where a plan may have a million rows.
+  with few as materialized (
+    select p.operation, p.enterprise_code, p.entity_key, p.detail from dirsync.pending p
+    where p.operation = 'delete-department' or p.named
+  ), waiting as materialized (
     select p.operation, p.enterprise_code, p.entity_key, p.detail,
            -- What is in hand is looked at anew. So is who may have been sent: a worker and a plan note that.
            p.in_hand or p.operation = 'update-employee' and (p.sent_unknown or p.starts > 0) as stays
-    from dirsync.pending p
+    from few join dirsync.pending p using (operation, enterprise_code, entity_key, detail)
     join dirsync.planned_work w
       on w.run_id = run and w.operation = p.operation and w.enterprise_code = p.enterprise_code
      and w.entity_key = p.entity_key and (decision is null or w.decision_id = decision)
