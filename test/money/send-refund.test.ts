@@ -577,15 +577,16 @@ describe('nothing is sent, and the number stays free,', () => {
     )
     const other = `${REQUEST.outerRefundNo}b`
     await send({ outerRefundNo: other, refundAmount: '1.00' })
-    const sent = () => sendRefund(refunds.deps, REQUEST, { ...ME, agreed })
-    await expect(sent()).rejects.toMatchObject({
-      code: 'ORDER_CHANGED',
-      message: expect.stringContaining(ORDER),
-    })
+    const sent = (as: Partial<typeof agreed> = {}) =>
+      sendRefund(refunds.deps, REQUEST, { ...ME, agreed: { ...agreed, ...as } })
+    for (const seen of [{}, { shown: '1.00' }, { atLeast: '1.00' }])
+      await expect(sent(seen)).rejects.toMatchObject({
+        code: 'ORDER_CHANGED',
+        message: expect.stringContaining(ORDER),
+      })
     expect(await refunds.refund()).toBeNull()
     expect(await refunds.refunded()).toBe('1.00')
-    Object.assign(agreed, { shown: '1.0', atLeast: '1.00' })
-    expect(await sent()).toMatchObject({ state: 'accepted' })
+    expect(await sent({ shown: '1.0', atLeast: '1.00' })).toMatchObject({ state: 'accepted' })
   })
 
   test('and the audit says so: under its number it has one refund', async () => {

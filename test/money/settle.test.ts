@@ -550,8 +550,13 @@ describe('settling', () => {
     expect(await claimUnknown(refunds.store.pool, null)).toBeNull()
   })
 
-  test('stops at once, also while it asks', async () => {
+  test('stops at once, also while it asks, and takes no halt for over then', async () => {
     await writtenDown()
+    await refundJournal.adopt(refunds.store.pool)
+    await refunds.store.pool.query(
+      `insert into dirsync.halt (scope, category, message, remedy, since, next_probe_at)
+       values ('*', 'credentials', '[]', '[]', now() - interval '1 minute', now())`,
+    )
     await refunds.fault(RECORD_CALL, { latencyMs: 60_000 })
     const started = settler()
     await refunds.arrived()
