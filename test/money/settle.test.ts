@@ -569,6 +569,7 @@ describe('settling', () => {
       message,
       left_to_person_at: null,
     })
+    expect(await refunds.store.rows('select from dirsync.halt')).toHaveLength(1)
   })
 })
 
