@@ -626,6 +626,29 @@ describe('decisions about parts', () => {
     }
   })
 
+  test('reject what another plan has again, which a person approves meanwhile: the later word counts', async () => {
+    const id = await held()
+    const slow = await under.hr.connect()
+    try {
+      await slow.query('begin')
+      await slow.query('lock table person in access exclusive mode')
+      const other = await requestRun(under.store.pool, 'changes', [], 'test')
+      const planned = under.planRequested(other)
+      await until(async () => (await run(other)).state === 'planning')
+      await under.store.pool.query('select dirsync.approve($1)', [id])
+      await slow.query('commit')
+      expect(await planned).toMatchObject({ state: 'held', planned: 6 })
+      await reject(other, keys('e0', 'e1'))
+      await planAll()
+      expect(await under.pending()).toEqual(['e2', 'e3', 'e4', 'e5'])
+      expect(await under.store.rows('select userid from dirsync.employee where rejected order by 1')).toEqual(
+        [{ userid: 'e0' }, { userid: 'e1' }],
+      )
+    } finally {
+      slow.release()
+    }
+  })
+
   test('of which only one counts', async () => {
     const id = await held()
     const both = await Promise.allSettled([approve(id, keys('e0', 'e1')), reject(id, keys('e1', 'e2'))])

@@ -17,6 +17,7 @@ import type { SourceScope } from '../../hr/sources.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../../lib/database.ts'
 import { ENDED_BY_HOLDER, isOneOf } from '../cases/cases.ts'
 import { IS_LOST } from '../outbox/claim.ts'
+import { HELD_DECISION } from '../outbox/employee.ts'
 import { PRIORITY } from '../outbox/outbox.ts'
 import { DOUBTED } from '../runs/restored.ts'
 import { NOT_BEGUN } from '../runs/run.ts'
@@ -647,8 +648,8 @@ export async function storeEmployeePlan(db: ClientBase, runId: number): Promise<
 /**
  * Turns the stored plan of a held run into the table `difference` again, for `writeEmployeePlan`.
  * @param codes the enterprises that are still its source's; null: all
- * @returns how many of its rows are left out, because a later plan that passed has seen another HR row, or they no longer
- * belong to the source
+ * @returns how many of its rows are left out, because a later plan that passed has seen another HR row, a person has rejected them
+ * with another plan since, or they no longer belong to the source
  */
 export async function restoreEmployeePlan(
   db: ClientBase,
@@ -663,7 +664,10 @@ export async function restoreEmployeePlan(
             w.source_hash is distinct from e.source_hash or e.vanished_at is not null as fresh, w.reason
      from ${rowsOf('dirsync.planned_work', codes)} w
      left join dirsync.employee e on e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
-     where w.run_id = ${runId} and e.source_hash is not distinct from w.previous_hash`,
+     where w.run_id = ${runId} and e.source_hash is not distinct from w.previous_hash
+       -- Another plan may have had the same row: the later word counts.
+       and (e.rejected and e.held_hash = w.source_hash and (select decided_at from (${HELD_DECISION}) d)
+              > (select coalesce(decided_at, requested_at) from dirsync.sync_run where id = ${runId})) is not true`,
   )
   const { rows } = await db.query<{ leftOut: number }>(
     `select ((select count(*) from dirsync.planned_work where run_id = $1)

@@ -344,9 +344,10 @@ export const saidTexts = {
   'said.rest_not_sent': 'What nobody had decided about by then was not sent.',
   'said.source_gone': 'Its HR source is not among those of the settings any more.',
   'said.taken_back': 'What waited to be sent was taken back.',
-  'said.left_out': '{count} planned rows are left out: a later plan that passed has seen newer ones.',
+  'said.left_out':
+    '{count} planned rows are left out: a later plan that passed has seen newer ones, or a person has rejected them since.',
   'said.left_out_or_moved':
-    '{count} planned rows are left out: a later plan that passed has seen newer ones, or another HR source has their enterprise now.',
+    '{count} planned rows are left out: a later plan that passed has seen newer ones, a person has rejected them since, or another HR source has their enterprise now.',
   'said.unknown_names': 'unknown: {names}',
   'said.unknown_and_unread': 'unknown: {names}; {unread}',
   'said.of_source': 'HR source {name}: {reason}',
