@@ -626,7 +626,7 @@ describe('decisions about parts', () => {
     }
   })
 
-  test('reject what another plan has again, which a person approves meanwhile: the later word counts', async () => {
+  test('reject what a person approves meanwhile, with another plan of other rows or the same: the later word counts', async () => {
     const id = await held()
     const slow = await under.hr.connect()
     try {
@@ -636,10 +636,12 @@ describe('decisions about parts', () => {
       const planned = under.planRequested(other)
       await until(async () => (await run(other)).state === 'planning')
       await under.store.pool.query('select dirsync.approve($1)', [id])
+      await slow.query(`update person set name = 'third' where userid = 'e1'`)
       await slow.query('commit')
       expect(await planned).toMatchObject({ state: 'held', planned: 6 })
       await reject(other, keys('e0', 'e1'))
       await planAll()
+      await under.plan()
       expect(await under.pending()).toEqual(['e2', 'e3', 'e4', 'e5'])
       expect(await under.store.rows('select userid from dirsync.employee where rejected order by 1')).toEqual(
         [{ userid: 'e0' }, { userid: 'e1' }],

@@ -665,8 +665,8 @@ export async function restoreEmployeePlan(
      from ${rowsOf('dirsync.planned_work', codes)} w
      left join dirsync.employee e on e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
      where w.run_id = ${runId} and e.source_hash is not distinct from w.previous_hash
-       -- Another plan may have had the same row: the later word counts.
-       and (e.rejected and e.held_hash = w.source_hash and (select decided_at from (${HELD_DECISION}) d)
+       -- Another plan may have had the same row, or a newer one: the later word counts.
+       and (e.rejected and (select decided_at from (${HELD_DECISION}) d)
               > (select coalesce(decided_at, requested_at) from dirsync.sync_run where id = ${runId})) is not true`,
   )
   const { rows } = await db.query<{ leftOut: number }>(
