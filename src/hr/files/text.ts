@@ -237,11 +237,10 @@ export async function csvShape(path: string, row: number | undefined): Promise<C
   })
   const { delimiter, heading } = DELIMITERS.map(delimiter => {
     const heading = headingRecord(text, delimiter, row)
-    return { delimiter, heading, misfits: misfitsOf(text, delimiter, heading) }
+    return { delimiter, heading, misfit: misfitOf(text, delimiter, heading) }
   }).reduce((best, shape) => {
-    // At a tie one of them divides the title, and the other one what is below it.
-    const worse = shape.misfits - best.misfits || best.heading.at - shape.heading.at
-    return (worse || best.heading.cells.length - shape.heading.cells.length) < 0 ? shape : best
+    const worse = shape.misfit - best.misfit || best.heading.cells.length - shape.heading.cells.length
+    return worse < 0 ? shape : best
   })
   return {
     delimiter,
@@ -268,22 +267,31 @@ function headingRecord(text: string, delimiter: string, row: number | undefined)
 
 /** How many records are enough to tell whether a separator is a file's. */
 const JUDGED = 100
+/** A separator that divides nothing. */
+const DIVIDES_NOTHING = 1000
 
 /**
- * How many of the first records a separator does not divide like the heading. A value, or a title, may hold another separator
- * than the file's, and even more of them, but not as regularly.
+ * How badly a separator divides the first records: the lower, the better. A value, or a title, may hold another separator than the
+ * file's, and even more of them. Damaged records are few. That some stand above the heading weighs more than those: they may be the
+ * file's true heading. That the next one below it is not divided like it weighs most: then it is a title.
  */
-function misfitsOf(text: string, delimiter: string, { cells: { length } }: FirstRecord): number {
-  if (length === 1) return JUDGED + 1
-  let [count, misfits, at, line] = [0, 0, 0, 1]
-  while (count < JUDGED && at < text.length) {
-    const { cells, nextLine, end } = recordAt(text, at, line, delimiter)
-    ;[line, at] = [nextLine, end]
-    if (!cells.some(isFilled)) continue
-    count += 1
-    if (cells.length < length || cells.slice(length).some(isFilled)) misfits += 1
+function misfitOf(text: string, delimiter: string, heading: FirstRecord): number {
+  const { length } = heading.cells
+  if (length === 1) return DIVIDES_NOTHING
+  let [above, below, misfits, isTitle, at, line] = [0, 0, 0, false, 0, 1]
+  while (below < JUDGED && at < text.length) {
+    const record = recordAt(text, at, line, delimiter)
+    ;[line, at] = [record.nextLine, record.end]
+    if (!record.cells.some(isFilled) || record.at === heading.at) continue
+    if (record.at < heading.at) above += 1
+    else {
+      below += 1
+      const isMisfit = record.cells.length < length || record.cells.slice(length).some(isFilled)
+      if (isMisfit) misfits += 1
+      if (isMisfit && below === 1) isTitle = true
+    }
   }
-  return misfits
+  return misfits + (above > 0 ? JUDGED / 2 + above : 0) + (isTitle ? JUDGED : 0)
 }
 
 /** The record that begins at a character. */

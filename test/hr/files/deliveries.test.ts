@@ -167,6 +167,11 @@ describe('a CSV file', () => {
       'cannot be read: line 3 has 1 values, and line 1 names 2 columns',
     ],
     [
+      'records with fewer values below a comma in each',
+      'id;name;hours\n1;A;0,5\n2;B;1,5\n3,0\n4;D;2,5\n5,0\n6;F;3,5\n',
+      'cannot be read: line 4 has 1 values, and line 1 names 3 columns',
+    ],
+    [
       'a record with more values',
       'id,name\n1,secret-7,x\n',
       'cannot be read: line 2 has 3 values, and line 1 names 2 columns',
