@@ -222,7 +222,7 @@ describe('what a worker has in hand, but its call has been in line for longer th
     expect(await writes()).toMatchObject([{ dept_code: 'D1' }])
   })
 
-  test('is no deletion of an enterprise of which HR delivers no department any more: it waits until HR does', async () => {
+  test('is no deletion of an enterprise of which HR delivers no department any more: it is planned again once HR does', async () => {
     const enterprise = `case when dept_code = 'D0' then 'E1' end as enterprise_code`
     const source = plans.source(
       `select userid, name, dept_code, ${enterprise} from person`,
@@ -249,15 +249,16 @@ describe('what a worker has in hand, but its call has been in line for longer th
       return store.rows('select outcome, error from dirsync.attempt order by id')
     }
     await plans.hr.query(`delete from department where dept_code = 'D2'`)
-    const waited = {
-      outcome: 'wait',
+    const kept = {
+      outcome: 'obsolete',
       error: expect.stringContaining('HR delivers no department of the enterprise without a code'),
     }
-    expect(await outcomes()).toMatchObject([waited])
+    expect(await outcomes()).toMatchObject([kept])
     expect(await writes()).toEqual([])
     await plans.hr.query(`insert into department (dept_code, active) values ('D2', true)`)
+    expect(await planned()).toMatchObject({ planned: 1 })
     // The worker before may still hold its lock.
-    await expect.poll(outcomes).toMatchObject([waited, { outcome: 'deleted' }])
+    await expect.poll(outcomes).toMatchObject([kept, { outcome: 'deleted' }])
   })
 
   test('is no deletion while the delivery is incomplete: it alone waits, and goes by the next one', async () => {

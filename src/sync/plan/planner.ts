@@ -36,6 +36,7 @@ import {
   recordApproved,
   recordPlan,
   returnPart,
+  runsInParts,
   supersede,
 } from '../runs/run.ts'
 import { figures, runSpan, traceRun } from '../runs/run-trace.ts'
@@ -382,6 +383,8 @@ async function carryOut(
   run: PlannableRun,
 ): Promise<PlannedRun> {
   await assertInForce(db, hr, source)
+  // A rejection of its rows with another plan comes before it, or waits until it is carried out.
+  await runsInParts(db, run.source, true)
   let what: Said | null = null
   // Since the plan was stored, the file of HR_SOURCES may have given an enterprise to another source.
   const scope = hr.named(run.source) ?? WHOLE

@@ -351,7 +351,12 @@ export class JobProcessor {
       if (run !== null)
         return finished('obsolete', { error: message('said.deletion_rejected', { run }), resolve: 'all' })
       if (doubt) return await wait(doubt.message)
-      if (lost.has(enterpriseCode)) return await wait(enterpriseLost(enterpriseCode))
+      // Perhaps for ever, and while it waited no other department would be planned; a run plans it again once HR delivers one.
+      if (lost.has(enterpriseCode))
+        return finished('obsolete', {
+          error: enterpriseLost(enterpriseCode),
+          resolve: allBut(claimed.cases),
+        })
       if (unlocated.has(enterpriseCode)) return await keep(unlocated)
       return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
     } catch (error) {
