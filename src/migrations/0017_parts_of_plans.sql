@@ -189,7 +189,24 @@ comment on function dirsync.expect_held is
 
 create function dirsync.reject_planned(run bigint, decision bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  sender bigint;
 begin
+  -- Another plan with the same rows was approved and carried out, and this one was not checked again since.
+  select a.id into sender
+  from dirsync.sync_run r
+  join dirsync.sync_run a on a.hr_source = r.hr_source and a.id <> r.id and a.approved and a.state = 'running'
+  where r.id = run and exists (
+    select from dirsync.planned_work w
+    join dirsync.employee e on e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
+    join dirsync.pending p on p.operation = w.operation and p.enterprise_code = w.enterprise_code
+     and p.entity_key = w.entity_key
+    where w.run_id = run and w.operation = 'update-employee' and (decision is null or w.decision_id = decision)
+      and e.held_run is null and e.source_hash = w.source_hash and p.run_id = a.id)
+  limit 1;
+  if sender is not null then
+    perform dirsync.refuse('DS409', 'said.rows_are_sent', jsonb_build_object('run', sender));
+  end if;
   -- Deletions that an earlier plan let pass, and what a person named, that was not sent yet: the later word counts.
   -- They are few, where a plan may have a million rows.
   with few as materialized (

@@ -651,6 +651,33 @@ describe('decisions about parts', () => {
     }
   })
 
+  test('do not reject what an approved plan sends already: the person is told which', async () => {
+    const id = await held()
+    const slow = await under.hr.connect()
+    try {
+      await slow.query('begin')
+      await slow.query('lock table person in access exclusive mode')
+      const other = await requestRun(under.store.pool, 'changes', [], 'test')
+      const planned = under.planRequested(other)
+      await until(async () => (await run(other)).state === 'planning')
+      await under.store.pool.query('select dirsync.approve($1)', [id])
+      await slow.query('commit')
+      expect(await planned).toMatchObject({ state: 'held', planned: 6 })
+      await under.planRequested(id)
+      expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3', 'e4', 'e5'])
+      const refusal = { code: 'DS409', message: expect.stringContaining(`run ${id}`) }
+      await expect(reject(other, keys('e0'))).rejects.toMatchObject(refusal)
+      await expect(under.store.pool.query(`select dirsync.reject($1, 'no')`, [other])).rejects.toMatchObject(
+        refusal,
+      )
+      await under.store.pool.query(`select dirsync.cancel($1, 'no')`, [id])
+      expect(await under.pending()).toEqual([])
+      await reject(other, keys('e0'))
+    } finally {
+      slow.release()
+    }
+  })
+
   test('of which only one counts', async () => {
     const id = await held()
     const both = await Promise.allSettled([approve(id, keys('e0', 'e1')), reject(id, keys('e1', 'e2'))])

@@ -344,6 +344,8 @@ export const saidTexts = {
   'said.rest_not_sent': 'What nobody had decided about by then was not sent.',
   'said.source_gone': 'Its HR source is not among those of the settings any more.',
   'said.taken_back': 'What waited to be sent was taken back.',
+  'said.rows_are_sent':
+    'run {run}, which was approved, has the same rows and sends them: cancel it to stop them',
   'said.left_out':
     '{count} planned rows are left out: a later plan that passed has seen newer ones, or a person has rejected them since.',
   'said.left_out_or_moved':

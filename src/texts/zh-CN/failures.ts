@@ -394,6 +394,7 @@ export const failures = {
   'said.rest_not_sent': '届时尚未审批的内容没有发送。',
   'said.source_gone': '其人事数据源已不在设置之中。',
   'said.taken_back': '等待发送的内容已收回。',
+  'said.rows_are_sent': '已批准的第 {run} 号同步任务含有相同的行，正在发送：如需停止，请取消该任务',
   'said.left_out': '略过 {count} 行计划内容：之后通过的计划已有更新的数据，或之后已有人驳回。',
   'said.left_out_or_moved':
     '略过 {count} 行计划内容：之后通过的计划已有更新的数据、之后已有人驳回，或其企业现属于另一个数据源。',
