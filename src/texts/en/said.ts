@@ -16,7 +16,7 @@ export const saidTexts = {
   'said.queue_unserved': 'PostgreSQL cannot serve the queue: {reason}',
   'said.queue_redis_old': 'The queue needs Redis 6.2 or later, this is {version}.',
   'said.queue_redis_silent': 'Redis does not answer: start it, or correct REDIS_URL.',
-  'said.queue_redis_refuses': 'Redis refuses dirsync ({reason}): correct user and password in REDIS_URL.',
+  'said.queue_redis_refuses': 'Redis refuses dirsync ({reason}): correct REDIS_URL, or what Redis permits.',
   'said.queue_away': 'The queue could not {name}: {place} is away, or refuses it.',
   'said.queue_closed': 'The queue is closed.',
   'said.queue_late': "The queue's store did not answer within {seconds} s.",

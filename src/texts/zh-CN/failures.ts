@@ -96,7 +96,8 @@ export const failures = {
   'said.queue_unserved': 'PostgreSQL 无法承载队列：{reason}',
   'said.queue_redis_old': '队列需要 Redis 6.2 或更高版本，当前为 {version}。',
   'said.queue_redis_silent': 'Redis 没有响应：请启动 Redis，或更正 REDIS_URL。',
-  'said.queue_redis_refuses': 'Redis 拒绝了 dirsync（{reason}）：请更正 REDIS_URL 中的用户名和密码。',
+  'said.queue_redis_refuses':
+    'Redis 拒绝了 dirsync（{reason}）：请更正 REDIS_URL，或调整 Redis 的限制与权限。',
   'said.queue_away': '队列无法执行 {name}：{place} 无法连接或拒绝执行。',
   'said.queue_closed': '队列已关闭。',
   'said.queue_late': '队列所在的存储在 {seconds} 秒内没有响应。',
