@@ -22,6 +22,7 @@ import type { PacerSnapshot } from '../pacing/pacer.ts'
 import { PlatformError } from '../platform/errors.ts'
 import { SIGN_ALGORITHMS, type SignAlgorithm } from '../platform/request.ts'
 import type { Deployment } from '../sync/health/deployment.ts'
+import { isUnasked, whyHeldOff } from '../sync/processes/why-not-told.ts'
 import { type Message, message } from '../texts/message.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
 
@@ -269,6 +270,9 @@ export async function examinePlatform(config: Config, pool: Pool, logger: Logger
         warning('platform', message('doctor.not_asked', { address })),
         warning('credentials', message('doctor.because_paused')),
       ]
+    const heldOff = isUnasked(error) ? await whyHeldOff(pool) : null
+    if (heldOff)
+      return [warning('platform', heldOff), warning('credentials', message('doctor.because_held_off'))]
     if (category === 'platform_unavailable' || category === 'rate_limited' || category === 'aborted') {
       return [
         failed(

@@ -155,6 +155,26 @@ test('of HR in files, what was delivered, and why the present content is not com
   ])
 })
 
+test('a platform that asked to wait is not called away', async () => {
+  await using deployment = await createDeployment({ migrated: true })
+  await deployment.own.pool.query(
+    `insert into dirsync.pacer (gate, next_at, paused_until) values ('platform', now(), now() + interval '1 hour')`,
+  )
+  const found = await findingsOf(deployment.settings)
+  expect(found.filter(({ check }) => check === 'platform' || check === 'credentials')).toEqual([
+    {
+      check: 'platform',
+      status: 'warning',
+      what: expect.stringMatching(/^The platform asked to wait until .*, so the call was not made\.$/),
+    },
+    {
+      check: 'credentials',
+      status: 'warning',
+      what: 'not checked, because the platform wants no calls at present',
+    },
+  ])
+})
+
 test('a consumer may stop early: nothing stays open', async () => {
   await using deployment = await createDeployment()
   const { settings, own } = deployment

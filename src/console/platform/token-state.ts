@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
+import { whyNotTold } from '../../sync/processes/why-not-told.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
-import { whyNotTold } from './why-not-told.ts'
 
 /** What the platform says about the access token in use. */
 export const TokenState = z.object({

@@ -955,6 +955,7 @@ export const saidTexts = {
     'Start a scheduler. Where one runs, HR_DATABASE_URL must not lead through a pooler or to a replica.',
   'doctor.not_checked': 'not checked: {reason}',
   'doctor.because_paused': 'not checked, because all calls are paused',
+  'doctor.because_held_off': 'not checked, because the platform wants no calls at present',
   'doctor.because_silent': 'not checked, because the platform does not answer',
   'doctor.not_asked': '{address} was not asked: all calls are paused, see dirsync status',
   'doctor.no_way_through': 'no call got through to {address} within {time}',

@@ -966,6 +966,7 @@ export const failures = {
   'doctor.start_scheduler': '请启动调度进程。如已在运行，HR_DATABASE_URL 不能经过连接池或指向只读副本。',
   'doctor.not_checked': '未检查：{reason}',
   'doctor.because_paused': '未检查：全部调用已暂停',
+  'doctor.because_held_off': '未检查：平台目前不接受调用',
   'doctor.because_silent': '未检查：平台没有响应',
   'doctor.not_asked': '未查询 {address}：全部调用已暂停，见 dirsync status',
   'doctor.no_way_through': '{time} 内未能连通 {address}',

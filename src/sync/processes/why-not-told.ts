@@ -1,8 +1,8 @@
 import type { Pool } from '../../lib/database.ts'
 import type { CatalogueMessages } from '../../platform/codes.ts'
 import type { PlatformError } from '../../platform/errors.ts'
-import { PLATFORM_PAUSE } from '../../sync/processes/pace.ts'
 import { type Message, message } from '../../texts/message.ts'
+import { PLATFORM_PAUSE } from './pace.ts'
 
 /* What a person reads who has asked the platform something, and is told nothing. Such a call is not taken up again. */
 
