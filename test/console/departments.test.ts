@@ -218,6 +218,12 @@ describe('departments that no run deletes now', () => {
     )
     const { doubts } = (await mapped.ask('viewer', 'GET', '/api/v1/departments')).json()
     expect(doubts).toMatchObject([{ enterprise_codes: [''] }])
+    // Neither in a day, nor as long as it has departments that HR has not closed.
+    await pool.query('update dirsync.department set closed_at = now()')
+    expect(await page()).toContain('kept for now: see above')
+    await pool.query('update dirsync.department set active = true, closed_at = null')
+    expect(await page()).toContain('HR delivers no department of the enterprise without a code')
+    await pool.query(`update dirsync.department set active = false, closed_at = '2026-11-20T10:00Z'`)
     await pool.query('update dirsync.department set lost = false')
     expect(await page()).toContain('due: the next run decides')
   })

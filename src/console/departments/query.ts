@@ -116,22 +116,22 @@ async function readCandidates(
   enterprises: readonly string[],
   graceMs: number,
 ): Promise<Candidates> {
-  const doubts: DepartmentsResult['doubts'] = []
+  const lost = (await lostEnterprises(pool))
+    .filter(code => hr.of(code)?.hr.hasDepartments)
+    .map(code => ({ enterprise_codes: [code], message: enterpriseLost(code) }))
+  const doubts: DepartmentsResult['doubts'] = [...lost]
   for (const source of hr.all) {
     const message = source.hr.hasDepartments ? await unpassedEmployees(pool, source) : null
     const enterprise_codes = enterprises.filter(code => hr.of(code) === source)
     if (message && enterprise_codes.length > 0) doubts.push({ enterprise_codes, message })
   }
-  for (const code of await lostEnterprises(pool))
-    if (hr.of(code)?.hr.hasDepartments)
-      doubts.push({ enterprise_codes: [code], message: enterpriseLost(code) })
   const unlocated = await unlocatedIn(pool)
   const doubted = doubts.flatMap(({ enterprise_codes }) => enterprise_codes)
   const kept = enterprises.filter(
     code => !hr.of(code)?.hr.hasDepartments || doubted.includes(code) || unlocated.has(code),
   )
   const { candidates, total } = await deletionCandidates(pool, graceMs, { limit: CANDIDATES, kept })
-  return { candidates, candidates_total: total, doubts }
+  return { candidates, candidates_total: total, doubts: total > 0 ? doubts : lost }
 }
 
 // What a run would do

@@ -152,7 +152,7 @@ function candidates(ask: Ask, result: DepartmentsResult): SafeHtml {
     ['runs', 'work', 'cases', 'employees', 'halts'],
     section(
       t('departments.candidates'),
-      html`${rows.length > 0 ? doubts.map(({ message }) => alert('warn', inLanguage(language, message))) : ''}
+      html`${doubts.map(({ message }) => alert('warn', inLanguage(language, message)))}
       ${table(rows, columns, {
         caption: t('departments.candidates'),
         // What HR has closed is known only of departments that were read.
@@ -187,14 +187,14 @@ function timeLeft(ask: Ask, row: Department, doubts: DepartmentsResult['doubts']
   if (row.is_deleting) return waitingToBeDeleted(ask, row)
   if (row.held_run !== null) return decided(ask, row.held_run, state('warn', t('departments.held')))
   if (row.deletable_at === null) return state('off', t('departments.kept_unread'))
+  if (doubts.some(({ enterprise_codes }) => enterprise_codes.includes(row.enterprise_code)))
+    return state('wait', t('departments.kept_for_now'))
   if (row.deletable_at > ask.now)
     return html`<span class="state wait"><i aria-hidden="true"></i>${time(ask, row.deletable_at)}</span>`
   if (row.employees > 0) return state('wait', t('departments.kept_by_employees'))
   if (row.moving_employee !== null) return keptBy('departments.kept_by_move', row.moving_employee)
   if (row.child_stays) return state('wait', t('departments.kept_by_children'))
   if (row.unlocated_employee !== null) return keptBy('departments.kept_by_unlocated', row.unlocated_employee)
-  if (doubts.some(({ enterprise_codes }) => enterprise_codes.includes(row.enterprise_code)))
-    return state('wait', t('departments.kept_for_now'))
   const due = state('busy', t('departments.due'))
   return ask.may('operator') ? html`${due} · <a href="/departments/run">${t('departments.due.see')}</a>` : due
 }
