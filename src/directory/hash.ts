@@ -10,6 +10,9 @@ import { clearsField, parseActive } from './field-rules.ts'
  */
 const RULES_VERSION = 1
 
+/** What is hashed of a row whose employee has left: nothing of it counts, so HR may change it, and mappings may differ. */
+const LEFT = 'left'
+
 const FIELDS: ReadonlySet<string> = new Set(EMPLOYEE_FIELDS)
 
 /** Enterprise code and user id have at most 480 bytes on the platform; an index takes 2,700. */
@@ -22,6 +25,9 @@ const LETTER_N = 0x4e
 const LETTER_F = 0x66
 const LETTER_T = 0x74
 const QUESTION_MARK = 0x3f
+
+/** As {@link rowHash} has it, in the bytes of the staging table. */
+const LEFT_BYTES = hash('sha256', LEFT, 'binary')
 
 /** Figures of an HR scan; the sanity gate compares them with the last good ones. */
 export interface SourceStatistics {
@@ -174,7 +180,8 @@ export class RowHasher {
     at = output.writeInt32BE(1, at)
     output[at++] = active === LETTER_F ? 0 : 1
     at = output.writeInt32BE(HASH_BYTES, at)
-    return at + output.write(this.#hash(input, fields, end, active), at, HASH_BYTES, 'latin1')
+    const hashed = active === LETTER_F ? LEFT_BYTES : this.#hash(input, fields, end, active)
+    return at + output.write(hashed, at, HASH_BYTES, 'latin1')
   }
 
   #hash(input: Buffer, from: number, to: number, active: number): string {
@@ -262,7 +269,11 @@ function unescaped(letter: number): number {
 export function rowHash(columns: readonly string[], row: Record<string, string | null>): string {
   const active = String.fromCharCode(activeLetter(row.active))
   const values = columns.filter(column => FIELDS.has(column)).map(column => copyText(row[column] ?? null))
-  const text = hash('sha256', `${seedText(columns)}${active}${values.join('\t')}`, 'hex')
+  const text = hash(
+    'sha256',
+    rowIsActive(row) ? `${seedText(columns)}${active}${values.join('\t')}` : LEFT,
+    'hex',
+  )
   return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20, 32)}`
 }
 

@@ -45,4 +45,34 @@ comment on column dirsync.process.queue_address is
   'Where the process has the queue, without user and password; PostgreSQL: in this database. Null: it is of an earlier version. '
   'A worker on another queue than the scheduler''s gets no work.';
 
+-- What counts of a row whose employee has left -----------------------------------------------------
+
+-- Nothing but that, from now on: all such rows have one hash (src/directory/hash.ts). Otherwise the first plan would take everyone who
+-- left long ago for leaving now.
+do $$
+declare
+  gone constant uuid := '360f8403-5942-243c-6a36-537ae2f86734';
+begin
+  update dirsync.planned_work w set previous_hash = gone
+  from dirsync.sync_run r, dirsync.employee e
+  where r.id = w.run_id and r.finished_at is null and w.operation = 'update-employee'
+    and e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
+    and not e.active and e.source_hash = w.previous_hash;
+  update dirsync.planned_work w set source_hash = gone
+  from dirsync.sync_run r
+  where r.id = w.run_id and r.finished_at is null and w.operation = 'update-employee'
+    and not w.active and w.source_hash is not null;
+  update dirsync.dead_letter d set source_hash = gone
+  from dirsync.employee e
+  where e.enterprise_code = d.enterprise_code and e.userid = d.entity_key and d.entity = 'employee'
+    and not e.active and e.source_hash = d.source_hash and d.state <> 'resolved';
+  update dirsync.employee set held_hash = gone where held_gone and held_hash is not null;
+  update dirsync.employee
+  set source_hash = gone,
+      acknowledged_hash = case when acknowledged_hash = source_hash then gone else acknowledged_hash end,
+      parked_hash = case when parked_hash = source_hash then gone else parked_hash end
+  -- No row has this hash: the next plan looks at them anew.
+  where not active and source_hash <> '00000000-0000-0000-0000-000000000000';
+end $$;
+
 revoke execute on all functions in schema dirsync from public;

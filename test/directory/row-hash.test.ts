@@ -216,11 +216,12 @@ describe('what a hash tells apart', () => {
     ).not.toBe(hash({}))
   })
 
-  test('not when a row was touched, nor ways to write active, nor the key, which is compared itself', () => {
+  test('not when a row was touched, nor ways to write active, nor the key, which is compared itself, nor what HR keeps of leavers', () => {
     expect(hash({ updated_at: '2026-01-01 00:00:00+08' })).toBe(hash({}))
     expect(hash({ active: 'yes' })).toBe(hash({}))
     expect(hash({ active: 'No' })).toBe(hash({ active: '0' }))
     expect(hash({ userid: 'e2', enterprise_code: 'E2' })).toBe(hash({}))
+    expect(hash({ active: 'f', name: '***' }, [...COLUMNS, 'level'])).toBe(hash({ active: 'f' }))
     expect(
       hash(
         {},

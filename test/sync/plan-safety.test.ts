@@ -17,7 +17,7 @@ import { departments as texts } from '../../src/texts/en/departments.ts'
 import { until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
 import { begin, type Differs, employee, memory, outcome, refusal } from './outcomes.ts'
-import { clockIsOff, LIMITS, PlanUnderTest, TIMED } from './plan-under-test.ts'
+import { clockIsOff, LIMITS, MAPPING, PlanUnderTest, TIMED } from './plan-under-test.ts'
 import { caseOf, fail, plant, plantRun, plantWork } from './planted.ts'
 import { WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
@@ -134,6 +134,24 @@ describe('a run that would change much', () => {
       message:
         '4 of 10 employees would change, 3 of them by leaving, about which nothing is sent: more than 2 and 10 %.',
     })
+  })
+
+  test('does not count who left long ago, whatever becomes of their rows, and whatever else is mapped', async () => {
+    await under.inSync(20)
+    await hr(`update person set active = false where userid like 'e1_'`)
+    await under.plan('changes', { limits: { breaker: { count: 10, percent: 100 } } })
+    await under.acknowledge()
+    await hr(`update person set name = '***', mobile = 'x' where not active`)
+    await hr(`update person set name = 'other' where userid = 'e1'`)
+    expect(await under.plan()).toMatchObject({ state: 'running', planned: 1, inScope: 10 })
+    await under.acknowledge()
+    expect(
+      worded(await under.plan('changes', { employees: `${MAPPING.replace('name,', 'name, dept_code,')}` })),
+    ).toMatchObject({
+      state: 'held',
+      message: expect.stringContaining('10 of 10 employees would change, more than'),
+    })
+    expect((await countStatuses(under.store.pool)).left).toBe(10)
   })
 
   const approve = async (id: number) => {
@@ -358,7 +376,7 @@ describe('a run that would change much', () => {
     await under.acknowledge()
     await hr(`update person set name = 'other', active = false, updated_at = now() where userid < 'e5'`)
     await under.plan('changes', { employees: TIMED, limits: { breaker: { count: 100, percent: 100 } } })
-    await hr(`update person set name = 'yet another', updated_at = now() where userid < 'e9'`)
+    await hr(`update person set name = 'yet another', active = true, updated_at = now() where userid < 'e9'`)
     const plans = await under.store.rows<{
       total: number
       planned: number
@@ -373,7 +391,7 @@ describe('a run that would change much', () => {
     ])
     expect(worded(await under.plan('changes', { employees: TIMED }))).toMatchObject({
       state: 'held',
-      inScope: 1,
+      inScope: 9,
       plan: { total: 9 },
       message: expect.stringContaining('9 of 9 employees would change'),
     })

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { rowHash } from '../../src/directory/hash.ts'
 import { migrate, missingMigrations } from '../../src/lib/migrate.ts'
 import { message } from '../../src/texts/message.ts'
 import { storeTexts } from '../../src/texts/store.ts'
@@ -267,6 +268,31 @@ describe.each(VERSIONS)('a database of %s', version => {
       { userid: 'e0000', ...vanished },
       { userid: 'e0004', ...vanished },
     ])
+  })
+
+  test('takes no one who has left for leaving now, nor whose leaving waits for a decision for leaving otherwise', async () => {
+    await old.pool.query(`
+      update dirsync.employee set active = false where userid in ('e0000', 'e0004');
+      update dirsync.employee set source_hash = gen_random_uuid() where userid = 'e0004';
+      update dirsync.planned_work set active = false where entity_key = 'e0006'`)
+    await migrate(old.pool)
+    const left = rowHash(['name'], { active: 'f', name: null })
+    const { rows } = await old.pool.query(
+      `select userid, status, source_hash = $1 as is_left, acknowledged_hash = $1 as is_known, held_hash = $1 as leaves
+       from dirsync.employee where userid in ('e0000', 'e0004', 'e0005', 'e0006') order by 1`,
+      [left],
+    )
+    expect(rows).toEqual([
+      { userid: 'e0000', status: 'left', is_left: true, is_known: true, leaves: null },
+      { userid: 'e0004', status: 'left', is_left: true, is_known: false, leaves: null },
+      { userid: 'e0005', status: 'in_sync', is_left: false, is_known: false, leaves: null },
+      { userid: 'e0006', status: 'held', is_left: false, is_known: false, leaves: true },
+    ])
+    const planned = await old.pool.query(
+      `select entity_key from dirsync.planned_work where source_hash = $1`,
+      [left],
+    )
+    expect(planned.rows).toEqual([{ entity_key: 'e0006' }])
   })
 
   test('names the views of others that use what it replaces, and how to drop them', async () => {
