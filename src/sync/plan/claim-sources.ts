@@ -28,7 +28,7 @@ export async function claimSources(db: Pool, sources: readonly KnownSource[]): P
 
 async function writeSources(client: ClientBase, sources: readonly KnownSource[]): Promise<void> {
   await lockTransaction(client, 'sources')
-  const { rows } = await client.query<{ changed: number }>(
+  const { rows } = await client.query<{ changed: number; gone: number }>(
     `with named as (
          select * from jsonb_to_recordset($1)
            as s (name text, kind text, address text, "enterpriseCodes" text[], position smallint)
@@ -36,25 +36,32 @@ async function writeSources(client: ClientBase, sources: readonly KnownSource[])
          delete from dirsync.hr_source h where not exists (select from named n where n.name = h.name)
          returning h.name
        ), known as (
-         insert into dirsync.hr_source as h (name, position, kind, address, enterprise_codes)
-         select name, position, kind, address, "enterpriseCodes" from named
+         insert into dirsync.hr_source as h (name, position, kind, address, enterprise_codes, codes_since)
+         -- Not when the transaction began: a plan may have begun while it waited for the lock.
+         select name, position, kind, address, "enterpriseCodes", clock_timestamp() from named
          on conflict (name) do update
          set position = excluded.position, kind = excluded.kind, address = excluded.address,
-             enterprise_codes = excluded.enterprise_codes, seen_at = now()
+             enterprise_codes = excluded.enterprise_codes, seen_at = now(),
+             codes_since = case when h.enterprise_codes @> excluded.enterprise_codes
+                                  and h.enterprise_codes <@ excluded.enterprise_codes
+                                then h.codes_since else excluded.codes_since end
          returning h.name
        )
        -- As the table was before.
-       select (select count(*) from gone)::int
-         + (select count(*) from named n
-            where not exists (select from dirsync.hr_source h
-                              where h.name = n.name and h.enterprise_codes = n."enterpriseCodes"))::int as changed`,
+       select (select count(*) from gone)::int as gone,
+              (select count(*) from named n
+               where not exists (select from dirsync.hr_source h
+                                 where h.name = n.name and h.enterprise_codes = n."enterpriseCodes"))::int as changed`,
     [JSON.stringify(sources.map((source, position) => ({ ...source, position })))],
   )
   const names = sources.length === 0 ? [''] : sources.map(({ name }) => name)
   await endRunsOfOthers(client, names)
   await client.query('delete from dirsync.hr_delivery where source <> all ($1)', [names])
   if (sources.length > 0) await letGo(client, sources)
-  if (onlyRow(rows).changed === 0) return
+  const { changed, gone } = onlyRow(rows)
+  if (gone + changed === 0) return
+  if (sources.length === 0 && gone > 0)
+    await client.query('update dirsync.deployment set one_hr_since = clock_timestamp()')
   await endCasesOfOthers(client, names)
   // The next reading of HR shows whether it answers.
   await client.query(`delete from dirsync.halt where category = 'hr_unavailable'`)

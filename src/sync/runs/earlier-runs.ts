@@ -12,20 +12,30 @@ export const WATERMARK_OVERLAP_MS = 5 * 60_000
 export const FULL_READING = `${OF_EVERYBODY} and read_all and source is not null and state in ('running', 'done')`
 
 /**
- * Statistics, time and mapping of the last good run that read every HR row. Null where a source has got other enterprises
- * since: its earlier rows do not tell what it should deliver now.
+ * SQL: since when a source has its present enterprises. Earlier runs do not tell what it should deliver now, nor what another source
+ * has sent of these meanwhile.
+ * @param source SQL of its name
  */
+const codesSince = (source: string) =>
+  `coalesce((select codes_since from dirsync.hr_source where name = ${source}), '-infinity')`
+
+/** SQL: good runs that read every HR row of a source as it is now. @param source SQL of its name */
+export const fullReadingOf = (source: string) =>
+  `${FULL_READING} and hr_source = ${source} and planned_at >= ${codesSince(source)}`
+
+/** Statistics, time and mapping of the last good run that read every HR row. Null where a source has got other enterprises since. */
 export async function lastFullReading(
   db: ClientBase | Pool,
   { name, codes }: SourceScope,
 ): Promise<{ statistics: SourceStatistics; at: Date; mapping: string | null } | null> {
   const { rows } = await db.query<{ statistics: SourceStatistics; at: Date; mapping: string | null }>(
     `select source as statistics, planned_at as at, mapping from dirsync.sync_run
-     where ${FULL_READING} and hr_source = $1
+     where ${fullReadingOf('$1')}
      order by id desc limit 1`,
     [name],
   )
   const [last] = rows
+  // Of a change before `codes_since` was kept, only the codes tell.
   if (!last || (codes && !isSameSet(codes, last.statistics.codes ?? []))) return null
   return last
 }
@@ -62,10 +72,11 @@ export async function watermark(db: ClientBase | Pool, { name }: SourceScope): P
      from dirsync.sync_run
      where kind in ${EMPLOYEE_KINDS_SQL} and source ->> 'newest' is not null and state in ('running', 'done')
        and hr_source = $1
-       -- No older run sent anything for the current account.
-       and planned_at >= ${ACCOUNT_SINCE}
+       -- No older run sent anything for the current account, nor has one seen what another source sent of the same employees.
+       and planned_at >= greatest(${ACCOUNT_SINCE}, ${codesSince('$1')},
+                                  (select one_hr_since from dirsync.deployment))
        and id >= (select coalesce(max(id), 0) from dirsync.sync_run
-                  where ${FULL_READING} and hr_source = $1)`,
+                  where ${fullReadingOf('$1')})`,
     [name],
   )
   return onlyRow(rows).newest
