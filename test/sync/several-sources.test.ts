@@ -520,6 +520,25 @@ describe('the sources change', () => {
     expect(await plan(await settle(both()), 'beijing')).toMatchObject({ state: 'held', planned: 11 })
   })
 
+  test('one that loses an enterprise leaves none of its employees waiting for a decision', async () => {
+    const whole = [source('shanghai', ['E1', 'E3'], shanghai.url)]
+    await hire(shanghai.pool, [...people('E1', 10), ...people('E3', 10, 'c')])
+    const hr = await settle(whole)
+    await plan(hr, 'shanghai')
+    await acknowledge(store)
+    await shanghai.pool.query(`update person set name = 'Changed' where userid <> 'c9'`)
+    await hire(shanghai.pool, people('E3', 1, 'new'))
+    const held = await plan(hr, 'shanghai')
+    expect(held).toMatchObject({ state: 'held', planned: 20 })
+    await store.pool.query(`update dirsync.employee set rejected = true where userid = 'c0'`)
+    await settle([source('shanghai', ['E1'], shanghai.url)])
+    expect(await readRun(store.pool, held.id)).toMatchObject({ state: 'held' })
+    expect(await countStatuses(store.pool)).toMatchObject({ held: 10, no_source: 8, rejected: 1, in_sync: 1 })
+    // When it comes back, what HR has changed is planned as ever.
+    await plan(await settle(whole), 'shanghai')
+    expect(await countStatuses(store.pool)).toMatchObject({ held: 19, no_source: 0, rejected: 1, in_sync: 1 })
+  })
+
   test('one that is removed leaves no retry of a withheld field under way', async () => {
     await inSync()
     const E2 = { enterprise_code: 'E2', field: 'level' }

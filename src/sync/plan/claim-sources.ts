@@ -82,7 +82,7 @@ async function endRunsOfOthers(db: ClientBase, names: readonly string[]): Promis
     [KINDS_BY_SOURCE, names, REASON],
   )
   const ended = rows.map(({ id }) => id)
-  if (ended.length > 0) await endWaiting(db, ended)
+  if (ended.length > 0) await endWaiting(db, 'e.held_run = any ($1)', ended)
   await db.query(
     `update dirsync.sync_run set cancelled_at = now(), message = $3
      where state = 'running' and finished_at is null and cancelled_at is null and hr_source <> ''
@@ -92,8 +92,9 @@ async function endRunsOfOthers(db: ClientBase, names: readonly string[]): Promis
 }
 
 /**
- * Work that waited for a plan of a removed source would wait for ever: a worker drops it. Nor does a removed source answer, so
- * that no halt because of it would end. Processes with earlier sources may have left either since these came in force.
+ * Work that waited for a plan of a removed source would wait for ever: a worker drops it. So would employees who wait for a decision
+ * about an enterprise that no source has. Nor does a removed source answer, so that no halt because of it would end. Processes with
+ * earlier sources may have left any of it since these came in force.
  */
 async function letGo(db: ClientBase, sources: readonly KnownSource[]): Promise<void> {
   const codes = sources.flatMap(({ enterpriseCodes }) => enterpriseCodes)
@@ -102,6 +103,7 @@ async function letGo(db: ClientBase, sources: readonly KnownSource[]): Promise<v
      where replan_at is not null and enterprise_code <> all ($1)`,
     [codes],
   )
+  await endWaiting(db, 'e.enterprise_code <> all ($1)', codes)
   await db.query(`delete from dirsync.halt where category = 'hr_unavailable' and scope <> all ($1)`, [codes])
 }
 

@@ -621,16 +621,24 @@ export async function markHeld(
   await db.query(`update dirsync.employee e set ${NOT_HELD} where ${over}`, [codes, heldRun !== null])
 }
 
-/** No decision about these runs will follow. Employees that waited for one stay out of sync until a plan sees HR's state then. */
-export async function endWaiting(db: ClientBase, heldRuns: readonly number[]): Promise<void> {
-  const waits = 'e.held_run = any ($1) and not e.rejected'
-  await db.query(`delete from dirsync.employee e where ${waits} and ${ONLY_HELD}`, [heldRuns])
+/**
+ * No decision about these runs, or about employees of other enterprises than these, will follow. Who waited for one stays out of sync
+ * until a plan sees HR's state then.
+ */
+export async function endWaiting(
+  db: ClientBase,
+  ...[which, values]:
+    | ['e.held_run = any ($1)', runs: readonly number[]]
+    | ['e.enterprise_code <> all ($1)', codes: readonly string[]]
+): Promise<void> {
+  const waits = `e.held_run is not null and ${which} and not e.rejected`
+  await db.query(`delete from dirsync.employee e where ${waits} and ${ONLY_HELD}`, [values])
   await db.query(
     // No row has this hash; `take_back` sets it, too.
     `update dirsync.employee e
      set ${NOT_HELD}, source_hash = case when e.source_hash is not null then uuid '00000000-0000-0000-0000-000000000000' end
      where ${waits}`,
-    [heldRuns],
+    [values],
   )
 }
 
