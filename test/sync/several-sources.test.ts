@@ -492,7 +492,7 @@ describe('the sources change', () => {
     const rest = await settle([source('shanghai', ['E1'], shanghai.url)])
     expect(worded(await readRun(store.pool, held.id))).toMatchObject({
       state: 'rejected',
-      message: expect.stringContaining('not among those of the settings any more'),
+      message: 'Its HR source is not among those of the settings any more. Nothing of this plan was sent.',
     })
     // No decision is made about its change, and it is not in sync.
     expect(
@@ -537,6 +537,22 @@ describe('the sources change', () => {
     // When it comes back, what HR has changed is planned as ever.
     await plan(await settle(whole), 'shanghai')
     expect(await countStatuses(store.pool)).toMatchObject({ held: 19, no_source: 0, rejected: 1, in_sync: 1 })
+  })
+
+  test('one that is removed after a part of its plan was sent is not said to have sent nothing', async () => {
+    const hr = await inSync()
+    await beijing.admin.query(`update person set name = 'Other' where userid < 'b6'`)
+    const held = await plan(hr, 'beijing')
+    await store.pool.query('select dirsync.approve_part($1, $2)', [held.id, { keys: ['b0', 'b1'] }])
+    await planNext(hr, 'beijing')
+    await acknowledge(store)
+    await finishRuns(store.pool)
+    await settle([source('shanghai', ['E1'], shanghai.url)])
+    expect(worded(await readRun(store.pool, held.id))).toMatchObject({
+      state: 'rejected',
+      message:
+        'Its HR source is not among those of the settings any more. What nobody had decided about by then was not sent.',
+    })
   })
 
   test('one that is removed leaves no retry of a withheld field under way', async () => {

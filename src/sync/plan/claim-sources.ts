@@ -3,7 +3,7 @@ import { lockTransaction } from '../../lib/advisory-lock.ts'
 import { type ClientBase, onlyRow, type Pool, repeatOnDeadlock, transaction } from '../../lib/database.ts'
 import { message, toStore } from '../../texts/message.ts'
 import { endCasesWhere, NO_USER_ID } from '../cases/cases.ts'
-import { KINDS_BY_SOURCE } from '../runs/run.ts'
+import { KINDS_BY_SOURCE, unsentBecause } from '../runs/run.ts'
 import { endWaiting } from './plan-tables.ts'
 
 /** What all processes have to know of the sources that HR_SOURCES names, in the order of the file. */
@@ -68,18 +68,19 @@ async function writeSources(client: ClientBase, sources: readonly KnownSource[])
 }
 
 /** Why runs end. */
-const REASON = toStore([message('said.source_gone'), message('said.nothing_sent')])
-const REASON_OF_REST = toStore([message('said.source_gone'), message('said.taken_back')])
+const REASON = message('said.source_gone')
+const REASON_OF_REST = toStore([REASON, message('said.taken_back')])
 
 /** Ends runs that no process plans any more. Their rows in the outbox go at the next check, as with a cancelled run. */
 async function endRunsOfOthers(db: ClientBase, names: readonly string[]): Promise<void> {
   const { rows } = await db.query<{ id: number }>(
     `update dirsync.sync_run
-     set state = case state when 'held' then 'rejected' else 'cancelled' end, finished_at = now(), message = $3
+     set state = case state when 'held' then 'rejected' else 'cancelled' end, finished_at = now(),
+         message = ${unsentBecause('$3')}
      where state in ('held', 'requested', 'planning') and finished_at is null
        and kind = any ($1) and hr_source <> all ($2)
      returning id`,
-    [KINDS_BY_SOURCE, names, REASON],
+    [KINDS_BY_SOURCE, names, toStore(REASON)],
   )
   const ended = rows.map(({ id }) => id)
   if (ended.length > 0) await endWaiting(db, 'e.held_run = any ($1)', ended)

@@ -505,15 +505,18 @@ export async function heldRuns(db: ClientBase | Pool): Promise<Run[]> {
   return rows
 }
 
+/** SQL: what a run says whose plan will not be sent: why, and how much of it that is. @param why a message */
+export const unsentBecause = (why: string) => `jsonb_build_array(${why}::jsonb, jsonb_build_object(
+  'key', case when undecided is null then 'said.nothing_sent' else 'said.rest_not_sent' end))`
+
 /** A plan that passed supersedes a held one, with all of it that is not decided. */
 export async function supersede(db: ClientBase, held: number, by: number): Promise<void> {
-  const took = message('said.took_place', { run: by })
   await db.query(
     `update dirsync.sync_run
      set state = 'superseded', finished_at = clock_timestamp(), recheck_at = null,
-         message = case when undecided is null then $2 else $3 end::jsonb
+         message = ${unsentBecause('$2')}
      where id = $1 and state = 'held'`,
-    [held, toStore([took, message('said.nothing_sent')]), toStore([took, message('said.rest_not_sent')])],
+    [held, toStore(message('said.took_place', { run: by }))],
   )
 }
 
