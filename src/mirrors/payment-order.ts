@@ -3,7 +3,7 @@ import { storableRows } from '../lib/storable.ts'
 import type { ShortList } from '../platform/client.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
 import { endCases } from '../sync/cases/cases.ts'
-import { FULL_READING } from '../sync/runs/earlier-runs.ts'
+import { fullReadingOf } from '../sync/runs/earlier-runs.ts'
 import { message, toStore } from '../texts/message.ts'
 
 /** The table of payment orders, and the days whose list was read. */
@@ -225,8 +225,8 @@ export async function ordersToAsk(
 }
 
 /**
- * Opens a case for each payer unknown to HR and dirsync, once the HR source of their enterprise has been read. A case ends when
- * its payer is known.
+ * Opens a case for each payer unknown to HR and dirsync, once the HR source of their enterprise has been read completely since they
+ * paid: until then they may be newly hired, as while HR is away. A case ends when its payer is known.
  * @param start first day of the window: older orders may be of people who left long ago
  */
 export async function recordUnknownPayers(db: ClientBase, runId: number, start: string): Promise<void> {
@@ -247,9 +247,9 @@ export async function recordUnknownPayers(db: ClientBase, runId: number, start: 
        -- Where there is one HR system, it has all enterprises.
        select '', null where not exists (select from dirsync.hr_source)
      ), has_read as (
-       select enterprise_codes from sources s
-       where exists (select from dirsync.sync_run
-                     where ${FULL_READING} and hr_source = s.name)
+       select s.enterprise_codes, last.planned_at as at from sources s
+       cross join lateral (select planned_at from dirsync.sync_run
+                           where ${fullReadingOf('s.name')} order by id desc limit 1) last
      ), unknown as (
        select distinct on (o.enterprise_code, o.userid) o.enterprise_code, o.userid, o.trade_no
        from dirsync.payment_order o
@@ -257,7 +257,9 @@ export async function recordUnknownPayers(db: ClientBase, runId: number, start: 
          and not exists (select from dirsync.employee e
                          where e.enterprise_code = o.enterprise_code and e.userid = o.userid)
          and exists (select from has_read h
-                     where h.enterprise_codes is null or o.enterprise_code = any (h.enterprise_codes))
+                     where (h.enterprise_codes is null or o.enterprise_code = any (h.enterprise_codes))
+                       and coalesce(o.created_at,
+                                    (o.listed_on + 1)::timestamp at time zone interval '+08:00') <= h.at)
        order by o.enterprise_code, o.userid, o.created_at desc nulls last
      )
      select dirsync.record_failure(jsonb_build_object(
