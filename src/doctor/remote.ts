@@ -22,6 +22,7 @@ import type { PacerSnapshot } from '../pacing/pacer.ts'
 import { PlatformError } from '../platform/errors.ts'
 import { SIGN_ALGORITHMS, type SignAlgorithm } from '../platform/request.ts'
 import type { Deployment } from '../sync/health/deployment.ts'
+import { withoutDepartments } from '../sync/plan/departments.ts'
 import { isUnasked, whyHeldOff } from '../sync/processes/why-not-told.ts'
 import { type Message, message } from '../texts/message.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
@@ -124,7 +125,7 @@ async function examineDelivery(hr: HrSource): Promise<CheckResult[]> {
 
 async function examineMapping(
   { HR_POLL_SECONDS }: Config,
-  { codes }: SourceSettings,
+  source: SourceSettings,
   hr: HrSource,
 ): Promise<CheckResult[]> {
   try {
@@ -138,10 +139,7 @@ async function examineMapping(
       ok('mapping', message('doctor.columns', { file: employees.file, names: employees.columns })),
       departments
         ? ok('mapping', message('doctor.columns', { file: departments.file, names: departments.columns }))
-        : ok(
-            'mapping',
-            message('said.no_departments_sql', { setting: codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL' }),
-          ),
+        : ok('mapping', withoutDepartments(source)),
       ...(polls && hr.kind !== 'files' && !employees.columns.includes('updated_at')
         ? [warning('mapping', message('doctor.poll_unmapped'), message('doctor.map_updated_at'))]
         : []),

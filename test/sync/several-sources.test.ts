@@ -16,7 +16,7 @@ import { PlatformClient } from '../../src/platform/client.ts'
 import { formatJobKey } from '../../src/queue/job.ts'
 import { requestDueRetries } from '../../src/sync/cases/retries.ts'
 import { claimDeployment } from '../../src/sync/health/deployment.ts'
-import { claim } from '../../src/sync/outbox/claim.ts'
+import { type ClaimKey, claim } from '../../src/sync/outbox/claim.ts'
 import { haltForHr, readHalts } from '../../src/sync/outbox/halts.ts'
 import { claimSources } from '../../src/sync/plan/claim-sources.ts'
 import { Commands } from '../../src/sync/runs/commands.ts'
@@ -122,8 +122,8 @@ async function inSync(): Promise<HrSources> {
   return hr
 }
 
-/** A worker has an employee in hand. */
-async function execute(hr: HrSources, key: ReturnType<typeof employee>): Promise<void> {
+/** A worker has an employee or department in hand. */
+async function execute(hr: HrSources, key: ClaimKey): Promise<void> {
   const locks = new SessionLocks(store.url, SILENT)
   // Nothing answers there: no call is made for an enterprise without a source.
   const client = new PlatformClient({
@@ -146,7 +146,7 @@ async function execute(hr: HrSources, key: ReturnType<typeof employee>): Promise
     tracing: UNTRACED,
   })
   const { ended } = await processor.process(
-    { name: 'update-employee', keys: [formatJobKey(key)], priority: 3 },
+    { name: key.operation, keys: [formatJobKey(key)], priority: 3 },
     new AbortController().signal,
   )
   await ended
@@ -801,6 +801,43 @@ describe('the sources change', () => {
     await plan(moved, 'beijing', 'departments')
     expect(await plan(moved, 'beijing', 'departments')).toMatchObject({ plan: { reasons: { delete: 1 } } })
     expect(await pending()).toEqual(['E2/D1'])
+  })
+
+  test('the deletion of a department ends where the enterprise has moved to a source without departments', async () => {
+    await shanghai.pool.query(
+      `insert into department values ('E1', 'D0', null, true), ('E3', 'D0', null, true), ('E3', 'D4', null, false)`,
+    )
+    await hire(shanghai.pool, [...people('E1', 5), ...people('E3', 5, 'c')])
+    const hr = await settle([
+      source('shanghai', ['E1', 'E3'], shanghai.url, DEPARTMENTS),
+      source('beijing', ['E2'], beijing.url),
+    ])
+    await plan(hr, 'shanghai')
+    await acknowledge(store)
+    await plan(hr, 'shanghai', 'departments')
+    const { id } = await plan(hr, 'shanghai', 'departments')
+    expect(await pending()).toEqual(['E3/D4'])
+    await hire(beijing.admin, people('E3', 5, 'c'))
+    const moved = await settle([
+      source('shanghai', ['E1'], shanghai.url, DEPARTMENTS),
+      source('beijing', ['E2', 'E3'], beijing.url),
+    ])
+    await execute(moved, {
+      operation: 'delete-department',
+      enterpriseCode: 'E3',
+      entityKey: 'D4',
+      detail: '',
+    })
+    expect(await pending()).toEqual([])
+    expect(
+      await store.rows(
+        `select outcome, dirsync.in_language('en', error) as error from dirsync.attempt where run_id = ${id}`,
+      ),
+    ).toEqual([{ outcome: 'obsolete', error: 'departments_sql is not set: no department is ever deleted' }])
+    await finishRuns(store.pool)
+    expect(await readRun(store.pool, id)).toMatchObject({ state: 'done' })
+    // The next run of the source that still has departments is planned.
+    expect(await requestScheduledRun(store.pool, 'departments', 'cron', SILENT)).toHaveLength(2)
   })
 
   test('a held plan sends nothing of an enterprise that has moved since', async () => {

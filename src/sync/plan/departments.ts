@@ -58,10 +58,7 @@ export async function planDepartments(
   limits: RunLimits,
   signal: AbortSignal,
 ): Promise<CheckedPlan> {
-  if (!source.hr.hasDepartments) {
-    const setting = source.codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL'
-    return noWork('running', message('said.no_departments_sql', { setting }), 0)
-  }
+  if (!source.hr.hasDepartments) return noWork('running', withoutDepartments(source), 0)
   // While HR is in doubt, nothing tells that it no longer wants what a plan holds.
   const undecidedInDoubt = async (held: number) => ({
     count: (await storedDeletions(db, held)).length,
@@ -154,6 +151,10 @@ function stayingOf({ wanted, unlocated, lost }: DepartmentFacts): Message[] {
     ...(one ? [employeeUnlocated(one.enterpriseCode, unlocated)] : []),
     ...[...lost].map(enterpriseLost),
   ]
+}
+
+export function withoutDepartments({ codes }: Pick<SourceScope, 'codes'>): Message {
+  return message('said.no_departments_sql', { setting: codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL' })
 }
 
 export function employeeUnlocated(enterpriseCode: string, unlocated: DepartmentFacts['unlocated']): Message {

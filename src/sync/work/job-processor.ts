@@ -35,7 +35,13 @@ import {
   unfinished,
   unsent,
 } from '../outbox/outcome.ts'
-import { type DepartmentFacts, employeeUnlocated, enterpriseLost, unlocatedIn } from '../plan/departments.ts'
+import {
+  type DepartmentFacts,
+  employeeUnlocated,
+  enterpriseLost,
+  unlocatedIn,
+  withoutDepartments,
+} from '../plan/departments.ts'
 import { readRun } from '../runs/run.ts'
 import { runSpan } from '../runs/run-trace.ts'
 import type { RunLimits } from '../runs/safety.ts'
@@ -335,12 +341,15 @@ export class JobProcessor {
       const delayMs = waitingDelay(await inARow(pool, key, 'wait', MAX_WAITS))
       return unfinished('wait', { ...atOnce(claimed), delayMs }, { error })
     }
+    const drop = (error: Said) => finished('obsolete', { error, resolve: allBut(claimed.cases) })
     const keep = async (unlocated: DepartmentFacts['unlocated']) => {
       const error = employeeUnlocated(enterpriseCode, unlocated)
       const run = claimed.runId === null ? null : await readRun(pool, claimed.runId)
       // The next run plans it again, and would ask the person who approved it again.
-      return run?.approved ? wait(error) : finished('obsolete', { error, resolve: allBut(claimed.cases) })
+      return run?.approved ? wait(error) : drop(error)
     }
+    // As after its enterprise has moved to another source. While it waited, no other department would be planned.
+    if (!source.hr.hasDepartments) return drop(withoutDepartments(source))
     try {
       // Told at once, and by an index: HR may count all of its employees.
       const before = await unlocatedIn(pool, [enterpriseCode])
@@ -352,11 +361,7 @@ export class JobProcessor {
         return finished('obsolete', { error: message('said.deletion_rejected', { run }), resolve: 'all' })
       if (doubt) return await wait(doubt.message)
       // Perhaps for ever, and while it waited no other department would be planned; a run plans it again once HR delivers one.
-      if (lost.has(enterpriseCode))
-        return finished('obsolete', {
-          error: enterpriseLost(enterpriseCode),
-          resolve: allBut(claimed.cases),
-        })
+      if (lost.has(enterpriseCode)) return drop(enterpriseLost(enterpriseCode))
       if (unlocated.has(enterpriseCode)) return await keep(unlocated)
       return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
     } catch (error) {
