@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
-import { createCompany } from '../helpers/company.ts'
+import { createCompany, until } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
 import { worded } from '../texts/worded.ts'
 
@@ -77,9 +77,21 @@ test('a user id that is too long for any index stops no one else', async () => {
     state: 'done',
     result: { outcomes: { updated: 1 } },
   })
-  expect(worded(await company.cases('(no user id)'))).toMatchObject([
+  const found = await company.cases('(no user id)')
+  expect(worded(found)).toMatchObject([
     { category: 'invalid_hr_row', message: 'One row of HR has no user id, or one that is far too long.' },
   ])
+  // A retry reads HR again, and the case is open until that finds no such row.
+  const [{ id }] = found
+  const retried = await company.retry(id)
+  expect(worded(retried)).toMatchObject({
+    state: 'done',
+    message: expect.stringContaining('reads every row of HR again'),
+  })
+  expect(await company.cases('(no user id)')).toMatchObject([{ state: 'open' }])
+  await hr(`delete from person where name = 'Long'`)
+  await company.retry(id)
+  await until(async () => (await company.cases('(no user id)'))[0].state === 'resolved' || null)
 })
 
 test('the longest user id that is kept becomes a case, as one that breaks a rule', async () => {

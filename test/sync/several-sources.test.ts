@@ -467,6 +467,36 @@ describe('an employee whom two sources deliver', () => {
     for (const { name } of hr.all) await plan(hr, name)
     expect(await cases()).toMatchObject([{ state: 'resolved' }, { state: 'open' }])
   })
+
+  test('a retry of such cases reads all of their source again, and leaves them open until that decides', async () => {
+    const hr = await inSync()
+    await hire(shanghai.pool, [
+      ['E2', 'b1', 'Twice', '1', 'D0'],
+      ['E1', '', 'n', '1', 'D0'],
+    ])
+    await plan(hr, 'shanghai')
+    const retry = async () => {
+      await store.pool.query('select dirsync.retry(id) from dirsync.dead_letter order by id')
+      while (await planNext(hr, ''));
+      return store.rows(
+        `select state, kind, wants_all, dirsync.in_language('en', message) as message from dirsync.sync_run
+         where id > (select max(id) from dirsync.sync_run where kind = 'changes' and state <> 'requested') order by id`,
+      )
+    }
+    const message = expect.stringMatching(/^run \d+ reads every row of HR source shanghai again$/)
+    expect(await retry()).toEqual([
+      { state: 'running', kind: 'retry', wants_all: false, message },
+      { state: 'running', kind: 'retry', wants_all: false, message },
+      { state: 'requested', kind: 'changes', wants_all: true, message: null },
+    ])
+    expect(await cases()).toMatchObject([{ state: 'open' }, { state: 'open' }])
+    await planNext(hr, 'shanghai')
+    expect(await cases()).toMatchObject([{ state: 'open' }, { state: 'open' }])
+    await shanghai.pool.query(`delete from person where userid in ('', 'b1')`)
+    await retry()
+    await planNext(hr, 'shanghai')
+    expect(await cases()).toMatchObject([{ state: 'resolved' }, { state: 'resolved' }])
+  })
 })
 
 describe('the sources change', () => {

@@ -359,6 +359,8 @@ export const saidTexts = {
   'said.no_such_department': 'the platform had no such department',
   'said.knows_nobody': 'neither HR nor dirsync knows an employee {names}',
   'said.reads_again': 'run {run} reads {kind} again',
+  'said.reads_hr_again': 'run {run} reads every row of HR again',
+  'said.reads_source_again': 'run {run} reads every row of HR source {name} again',
   'said.reads_all_again': '{runs}',
   'said.no_departments_sql': '{setting} is not set: no department is ever deleted',
   'said.no_departments': 'HR delivered no departments at all: check the mapping query and the HR database',

@@ -408,6 +408,8 @@ export const failures = {
   'said.no_such_department': '平台上没有该部门',
   'said.knows_nobody': '人事系统和 dirsync 中都没有员工 {names}',
   'said.reads_again': '第 {run} 号同步任务将重新读取{kind}',
+  'said.reads_hr_again': '第 {run} 号同步任务将重新读取人事系统的全部数据行',
+  'said.reads_source_again': '第 {run} 号同步任务将重新读取人事数据源 {name} 的全部数据行',
   'said.reads_all_again': '{runs}',
   'said.no_departments_sql': '未设置 {setting}：不会删除任何部门',
   'said.no_departments': '人事系统没有返回任何部门：请检查映射查询和人事数据库',
