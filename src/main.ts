@@ -409,6 +409,7 @@ async function startScheduler(core: Core, stops: Stops): Promise<void> {
     pool,
     planners,
     feeder,
+    ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
     logger: logger.child({ component: 'scheduler' }),
     tracing,
   })

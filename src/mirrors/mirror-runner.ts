@@ -4,7 +4,7 @@ import { Loop, Loops } from '../lib/loop.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
 import { annotate, traced } from '../lib/tracing.ts'
 import { endObsoleteMirrorCases, mirrorCases, resolveCases } from '../sync/cases/cases.ts'
-import { enterpriseCodes } from '../sync/outbox/employee.ts'
+import { enterprisesOnPlatform } from '../sync/outbox/employee.ts'
 import { forbidding, HALTS_OF_OTHERS, type Halt, liftHalts } from '../sync/outbox/halts.ts'
 import {
   enterprisesToAsk,
@@ -150,7 +150,7 @@ class MirrorWork {
     return transaction(pool, async db => {
       const run = await claimMirrorRun(db, this.#mirror)
       if (run === null) return null
-      const codes = enterprisesToAsk(await enterpriseCodes(db, ownEnterprise))
+      const codes = enterprisesToAsk(await enterprisesOnPlatform(db, ownEnterprise))
       const plan = await this.#reader.plan(db, codes, run.startedAt)
       const parts = [...plan.parts, ...plan.tasks.map(({ entityKey }) => entityKey)]
       await endObsoleteMirrorCases(db, this.#operation, { enterpriseCodes: codes, parts }, run.id)

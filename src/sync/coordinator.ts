@@ -12,6 +12,7 @@ import { requestDoubted, requestReplan } from './runs/run-requests.ts'
 import { traceRun } from './runs/run-trace.ts'
 import { areInForce, sourcesFor } from './runs/sources.ts'
 import { finishRuns } from './settle/finish-runs.ts'
+import { endHaltsOfGone } from './settle/gone-enterprises.ts'
 
 /** How often to check for work without a notification. */
 const IDLE_MS = 1000
@@ -23,6 +24,8 @@ interface CoordinatorOptions {
   /** One for each source of HR, and one for runs without a source if there are several. */
   planners: readonly Planner[]
   feeder: Feeder
+  /** Enterprise code of the deployment itself; empty for a single enterprise. */
+  ownEnterprise: string
   logger: Logger
   tracing: Tracing
 }
@@ -31,7 +34,8 @@ interface CoordinatorOptions {
  * The scheduler role's loops: plan requested runs, feed the queue, end finished runs, keep the tally short. Any number of
  * processes may run them; planning and feeding are each done by one at a time.
  */
-export function coordinator({ pool, planners, feeder, logger, tracing }: CoordinatorOptions): Loops {
+export function coordinator(options: CoordinatorOptions): Loops {
+  const { pool, planners, feeder, ownEnterprise, logger, tracing } = options
   const loop = (what: string, step: (signal: AbortSignal) => Promise<boolean>) =>
     new Loop({
       step,
@@ -70,6 +74,10 @@ export function coordinator({ pool, planners, feeder, logger, tracing }: Coordin
     }),
     // Separate from the feed, which much work of a halted enterprise must not hold up.
     loop('setting halted work aside', async () => (await detachHalted(pool)) > 0),
+    loop('ending halts of enterprises that are gone', async () => {
+      await endHaltsOfGone({ pool, logger, ownEnterprise })
+      return false
+    }),
     loop('keeping the tally short', async () => {
       await foldTally(pool)
       return false

@@ -36,7 +36,14 @@ test('a queue that is away for many steps is an error in the log once, and once 
   }
   const logger = pino({ level: 'info' }, log)
   const feeder = new Feeder({ pool: database.pool, queue, highWater: 10, logger })
-  const coordinating = coordinator({ pool: database.pool, planners: [], feeder, logger, tracing: UNTRACED })
+  const coordinating = coordinator({
+    pool: database.pool,
+    planners: [],
+    feeder,
+    ownEnterprise: '',
+    logger,
+    tracing: UNTRACED,
+  })
   const steps = on(asked, 'counts')
   // Meanwhile the loop that keeps the tally short works, and must not make the other look mended.
   const tallies = on(database.pool, 'release')
@@ -68,7 +75,14 @@ test('while the queue is away runs end, and plans are requested for rows that wa
   const counts = () => Promise.reject(Object.assign(new Error('no Redis'), { code: 'QUEUE_UNAVAILABLE' }))
   const queue = { add: async () => {}, counts }
   const feeder = new Feeder({ pool, queue, highWater: 10, logger: SILENT })
-  const coordinating = coordinator({ pool, planners: [], feeder, logger: SILENT, tracing: UNTRACED })
+  const coordinating = coordinator({
+    pool,
+    planners: [],
+    feeder,
+    ownEnterprise: '',
+    logger: SILENT,
+    tracing: UNTRACED,
+  })
   coordinating.start()
   const runs = await until(async () => {
     const { rows } = await pool.query(
@@ -97,7 +111,14 @@ test('once the host of the database has gone without a word, another one is aske
     counts: async () => ({ total: 0 }),
   }
   const feeder = new Feeder({ pool, queue, highWater: 10, logger: SILENT })
-  const coordinating = coordinator({ pool, planners: [], feeder, logger: SILENT, tracing: UNTRACED })
+  const coordinating = coordinator({
+    pool,
+    planners: [],
+    feeder,
+    ownEnterprise: '',
+    logger: SILENT,
+    tracing: UNTRACED,
+  })
   const watching = restoreWatch(pool, SILENT)
   // Each has a connection of its own, which it uses again and again.
   const wanted = Array.from({ length: 10 }, () => pool.connect())

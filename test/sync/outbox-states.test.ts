@@ -13,11 +13,12 @@ import {
   postpone,
 } from '../../src/sync/outbox/outbox.ts'
 import { type Finished, finished, type Unfinished, unfinished } from '../../src/sync/outbox/outcome.ts'
+import { endHaltsOfGone } from '../../src/sync/settle/gone-enterprises.ts'
 import { settle } from '../../src/sync/settle/settlement.ts'
 import { documentedDiagram, stateDiagram } from '../helpers/state-diagram.ts'
 import { employee } from './outcomes.ts'
 import { plant, plantRun, plantWork } from './planted.ts'
-import { StoreUnderTest } from './store-under-test.ts'
+import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 const ROOT = join(import.meta.dirname, '../..')
@@ -155,6 +156,13 @@ const WAYS: Record<string, Way[]> = {
   'no plan has passed its HR row': [settled(unfinished('replan', again(0)))],
   'its run is cancelled': [run => store.pool.query('select dirsync.cancel($1)', [run])],
   'is rejected': [rejectDeletion, rejectNamed],
+  'its enterprise is gone': [
+    async () => {
+      const refused = { scope: '', category: 'enterprise_code', message: 'm', remedy: 'r' }
+      await plant(store, 'halt', refused)
+      await endHaltsOfGone({ pool: store.pool, logger: SILENT, ownEnterprise: 'E1' })
+    },
+  ],
 }
 
 describe('the states of an outbox row', () => {

@@ -83,6 +83,47 @@ export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promi
   return rows.map(row => row.code)
 }
 
+/** SQL condition on an employee `e`: known only from a plan that was held. */
+export const ONLY_HELD = `(e.held_run is not null and e.source_hash is null and e.vanished_at is null
+  and e.platform_state = 'unknown')`
+
+/** SQL: an enterprise with employees `e` that meet a condition. @param code an expression */
+const hasEmployee = (code: string, condition: string) =>
+  `exists (select from dirsync.employee e where e.enterprise_code = ${code} and ${condition})`
+
+/**
+ * SQL: the enterprises that HR has, as `code`: those of its sources, or where there is one HR system, those of which it has an employee
+ * or a department. A plan that is held may be a mistake: its enterprises do not count.
+ */
+export const ENTERPRISES_OF_HR = `
+  select unnest(enterprise_codes) as code from dirsync.hr_source
+  union
+  select code from (${enterprisesIn('employee')}) known
+  where not exists (select from dirsync.hr_source)
+    and ${hasEmployee('known.code', `e.vanished_at is null and not ${ONLY_HELD}`)}
+  union
+  select code from (${enterprisesIn('department')}) known
+  where not exists (select from dirsync.hr_source)
+    and exists (select from dirsync.department d
+                where d.enterprise_code = known.code and d.first_missing_at is null and not d.lost
+                  and d.deleted_at is null)`
+
+/**
+ * The enterprises that the platform is asked about: HR's, the deployment's own, and where there is one HR system also those that
+ * HR has no more, if the platform has ever told of their employees.
+ */
+export async function enterprisesOnPlatform(db: ClientBase | Pool, own: string): Promise<string[]> {
+  const { rows } = await db.query<{ code: string }>(
+    `select $1::text as code union select code from (${ENTERPRISES_OF_HR}) hr
+     union
+     select code from (${enterprisesIn('employee')}) known
+     where not exists (select from dirsync.hr_source) and ${hasEmployee('known.code', `e.platform_state <> 'unknown'`)}
+     order by 1`,
+    [own],
+  )
+  return rows.map(row => row.code)
+}
+
 /** What is about to be sent of an employee. */
 export interface Sending {
   /** Of HR's row. */

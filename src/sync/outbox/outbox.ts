@@ -45,6 +45,7 @@ export const OUTBOX_TRANSITIONS: readonly OutboxTransition[] = [
   { event: 'its delay is over', from: ['delayed'], to: ['due'] },
   { event: 'its run is cancelled', from: ['due', 'delayed', 'queued'], to: ['none'] },
   { event: 'is rejected', from: ['due', 'delayed', 'queued'], to: ['none'] },
+  { event: 'its enterprise is gone', from: ['due', 'delayed', 'queued', 'awaits_plan'], to: ['none'] },
 ]
 
 /**

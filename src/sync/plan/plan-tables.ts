@@ -17,7 +17,7 @@ import type { SourceScope } from '../../hr/sources.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../../lib/database.ts'
 import { ENDED_BY_HOLDER, isOneOf } from '../cases/cases.ts'
 import { IS_LOST } from '../outbox/claim.ts'
-import { HELD_DECISION } from '../outbox/employee.ts'
+import { HELD_DECISION, ONLY_HELD } from '../outbox/employee.ts'
 import { PRIORITY } from '../outbox/outbox.ts'
 import { DOUBTED } from '../runs/restored.ts'
 import { NOT_BEGUN } from '../runs/run.ts'
@@ -311,10 +311,6 @@ select (select coalesce(jsonb_object_agg(reason, n), '{}') from reasons) as reas
                    where acknowledged_hash is not null or parked_hash is not null) as first,
        ${readAll ? doubled(staged.rows, employees) : 'true'} as doubled`
 }
-
-/** Condition on an employee `e`: known only from a plan that was held. */
-const ONLY_HELD = `(e.held_run is not null and e.source_hash is null and e.vanished_at is null
-  and e.platform_state = 'unknown')`
 
 /**
  * SQL: the run among these whose plan has the employee `s` or `e`, not begun yet, unless HR has restored the old row. Whom it

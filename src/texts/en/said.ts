@@ -356,6 +356,9 @@ export const saidTexts = {
   'said.of_enterprise': 'Enterprise {code}: {reason}',
   'said.no_source': 'no HR source has enterprise {code}',
   'said.no_source_of_none': 'no HR source has employees without an enterprise',
+  'said.enterprise_gone': 'the platform refuses enterprise {code}, and HR no longer has anyone in it',
+  'said.own_enterprise_gone':
+    'the platform refuses calls without an enterprise code, and HR no longer has anyone without an enterprise',
   'said.no_such_department': 'the platform had no such department',
   'said.knows_nobody': 'neither HR nor dirsync knows an employee {names}',
   'said.reads_again': 'run {run} reads {kind} again',

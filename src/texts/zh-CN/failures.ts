@@ -405,6 +405,8 @@ export const failures = {
   'said.of_enterprise': '企业 {code}：{reason}',
   'said.no_source': '没有任何人事数据源包含企业 {code}',
   'said.no_source_of_none': '没有任何人事数据源包含不属于企业的员工',
+  'said.enterprise_gone': '平台拒绝企业 {code}，人事系统中也已没有该企业的人员',
+  'said.own_enterprise_gone': '平台拒绝不带企业编码的调用，人事系统中也已没有不属于企业的人员',
   'said.no_such_department': '平台上没有该部门',
   'said.knows_nobody': '人事系统和 dirsync 中都没有员工 {names}',
   'said.reads_again': '第 {run} 号同步任务将重新读取{kind}',

@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest'
+import { readHalts } from '../../src/sync/outbox/halts.ts'
+import { readRun } from '../../src/sync/runs/run.ts'
+import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
+import { endHaltsOfGone } from '../../src/sync/settle/gone-enterprises.ts'
+import { caseOf, fail, hash, plant, plantRun, plantWork } from './planted.ts'
+import { SILENT, StoreUnderTest } from './store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+const AGO = new Date(Date.now() - 3_600_000)
+const refused = (scope: string, category = 'enterprise_code') =>
+  plant(store, 'halt', { scope, category, message: 'refused', remedy: 'correct it' })
+/** HR no longer has them. */
+const gone = (enterprise_code: string, userid: string, differs = {}) =>
+  plant(store, 'employee', { enterprise_code, userid, vanished_at: AGO, ...differs })
+const end = (ownEnterprise = '') => endHaltsOfGone({ pool: store.pool, logger: SILENT, ownEnterprise })
+const scopes = async () => (await readHalts(store.pool)).map(({ scope }) => scope)
+const pending = async () =>
+  (await store.rows<{ key: string }>('select entity_key as key from dirsync.pending order by 1')).map(
+    ({ key }) => key,
+  )
+
+describe('the halt of a refused enterprise stays', () => {
+  const stays: [string, () => Promise<unknown>, string?][] = [
+    [
+      'while HR has an employee of it',
+      () => plant(store, 'employee', { enterprise_code: 'E9', userid: 'a' }),
+    ],
+    [
+      'while HR has one who has left',
+      () => plant(store, 'employee', { enterprise_code: 'E9', userid: 'a', active: false }),
+    ],
+    [
+      'while HR has a department of it',
+      () => plant(store, 'department', { enterprise_code: 'E9', dept_code: 'D1', active: true }),
+    ],
+    ['while it is of a source of HR', () => plant(store, 'hr_source', sourceOf('E9'))],
+    ["while it is the deployment's own", async () => {}, 'E9'],
+  ]
+  test.each(stays)('%s, and what waits for it too', async (_, given, own = '') => {
+    await given()
+    await refused('E9')
+    await gone('E9', 'b')
+    await plantWork(store, 'b', { enterprise_code: 'E9' })
+    await end(own)
+    expect(await scopes()).toEqual(['E9'])
+    expect(await pending()).toEqual(['b'])
+  })
+
+  test('of calls without a code, while no enterprise has one', async () => {
+    await refused('')
+    await end()
+    expect(await scopes()).toEqual([''])
+    await plant(store, 'employee', { enterprise_code: 'E1', userid: 'a' })
+    await end()
+    expect(await scopes()).toEqual([])
+  })
+
+  test('where it has another reason', async () => {
+    await refused('*')
+    await refused('E8', 'hr_unavailable')
+    await refused('E9', 'platform_unavailable')
+    await end()
+    expect(await scopes()).toEqual(['*', 'E8', 'E9'])
+  })
+})
+
+test('it ends once HR has no one of it but by a plan that is held, and what waits for it is obsolete', async () => {
+  const runId = await plantRun(store)
+  await refused('E9')
+  await gone('E9', 'a', { platform_state: 'in_service', acknowledged_hash: hash() })
+  await gone('E9', 'b')
+  await plant(store, 'employee', { enterprise_code: 'E9', userid: 'c', held_run: 1, held_hash: hash() })
+  for (const userid of ['a', 'b']) await plantWork(store, userid, { enterprise_code: 'E9', run_id: runId })
+  const id = await fail(store, { enterprise_code: 'E9', entity_key: 'a', state: 'retrying' })
+  // Someone else has left, too.
+  await plant(store, 'employee', { enterprise_code: 'E1', userid: 'x' })
+  await gone('E1', 'leaver', { platform_state: 'in_service' })
+  await plantWork(store, 'leaver', { enterprise_code: 'E1' })
+  await end('E1')
+  expect(await scopes()).toEqual([])
+  expect(await pending()).toEqual(['leaver'])
+  expect(await caseOf(store, id)).toMatchObject({ state: 'resolved', resolution: 'obsolete' })
+  await finishRuns(store.pool)
+  expect(await readRun(store.pool, runId)).toMatchObject({
+    state: 'done',
+    result: { outcomes: { obsolete: 2 } },
+  })
+  // No mirror asks the platform about it.
+  expect(
+    await store.rows(`select userid, status, platform_state from dirsync.employee
+                      where platform_state <> 'unknown' or acknowledged_hash is not null`),
+  ).toEqual([{ userid: 'leaver', status: 'vanished', platform_state: 'in_service' }])
+})
+
+test('what is in hand meanwhile, and is refused once more, ends the next time', async () => {
+  await refused('E9')
+  await gone('E9', 'a')
+  await plantWork(store, 'a', { enterprise_code: 'E9', in_hand: true, enqueued_at: AGO })
+  await end('E1')
+  expect(await scopes()).toEqual([])
+  expect(await pending()).toEqual(['a'])
+  await store.pool.query('update dirsync.pending set in_hand = false, enqueued_at = null')
+  await refused('E9')
+  await end('E1')
+  expect(await scopes()).toEqual([])
+  expect(await pending()).toEqual([])
+})
+
+test('with several sources, it ends for an enterprise of none, and workers end what waits', async () => {
+  await plant(store, 'hr_source', sourceOf('E1'))
+  await refused('E9')
+  await plant(store, 'employee', { enterprise_code: 'E9', userid: 'a' })
+  await plantWork(store, 'a', { enterprise_code: 'E9' })
+  await end()
+  expect(await scopes()).toEqual([])
+  expect(await pending()).toEqual(['a'])
+})
+
+function sourceOf(code: string) {
+  return { name: 'shanghai', position: 0, kind: 'postgres', address: 'hr/hr', enterprise_codes: [code] }
+}
