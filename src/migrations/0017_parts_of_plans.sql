@@ -141,6 +141,21 @@ for each row when (not new.approved and new.kind in ('changes', 'full', 'departm
                         or old.state = 'held' and new.state = 'superseded'))
 execute function dirsync.refuse_unaware_plan();
 
+create or replace function dirsync.note_command(
+  name text, run bigint, arguments jsonb, dead_letter bigint default null
+) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  -- Who decides and forgets to commit keeps locked what plans and workers wait for. This ends with the transaction.
+  select set_config('idle_in_transaction_session_timeout', '60s', true)
+  where current_setting('idle_in_transaction_session_timeout')::interval not between '1 ms' and '60 s';
+  insert into dirsync.command (name, arguments, requested_by, run_id, dead_letter_id, reason)
+  values (note_command.name, jsonb_strip_nulls(arguments), dirsync.actor(), run, dead_letter,
+          arguments ->> 'reason')
+$$;
+comment on function dirsync.note_command is
+  'Writes down what a person asks for, before it takes effect, and has PostgreSQL end the session if its transaction '
+  'then does nothing for a minute.';
+
 create function dirsync.request_changes_after(held dirsync.sync_run) returns void
 language sql set search_path = pg_catalog, pg_temp as $$
   with waiting as (

@@ -1,7 +1,8 @@
+import { once } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
 import type { HrSource } from '../../src/hr/source.ts'
 import { WHOLE } from '../../src/hr/sources.ts'
-import { transaction } from '../../src/lib/database.ts'
+import { createClient, transaction } from '../../src/lib/database.ts'
 import { Commands } from '../../src/sync/runs/commands.ts'
 import { lastPlanPassed } from '../../src/sync/runs/earlier-runs.ts'
 import {
@@ -537,6 +538,25 @@ describe('decisions about parts', () => {
     await tick()
     expect(await under.pending()).toEqual(['e9'])
     expect(await waiting()).toMatchObject({ e3: 'held', e4: 'rejected', e5: 'rejected' })
+  })
+
+  test('that nobody commits are not taken: PostgreSQL ends the session, and the plan that waited goes on', async () => {
+    const id = await held()
+    const forgotten = createClient(under.store.url, 'test')
+    await forgotten.connect()
+    const ended = once(forgotten, 'error')
+    // That its connection is gone is an event of its own.
+    forgotten.on('error', () => {})
+    // Shorter than the minute that a decision sets: it stays.
+    await forgotten.query(`set idle_in_transaction_session_timeout = '500ms'; begin`)
+    await forgotten.query('select dirsync.approve($1)', [id])
+    expect(await under.plan()).toMatchObject({
+      state: 'superseded',
+      message: expect.stringContaining(`${id} was held`),
+    })
+    expect(await ended).toMatchObject([{ code: '25P03' }])
+    expect(await run(id)).toMatchObject({ state: 'held' })
+    expect(await under.store.rows('select from dirsync.command')).toEqual([])
   })
 
   test('hold up the end of no other run while a plan is made', async () => {

@@ -351,6 +351,28 @@ test.each([
   expect(await decided).toEqual({ status: 'fulfilled', value: expect.anything() })
 })
 
+describe('who begins, decides and forgets to commit', () => {
+  const idle = 'show idle_in_transaction_session_timeout'
+
+  test.each([
+    ['resync()', '0', '1min'],
+    ['resync()', '1h', '1min'],
+    ['resync()', '45s', '45s'],
+    ['comment($1, $2)', '0', '1min'],
+    ['approve($1)', '0', '1min'],
+  ])('is ended after a minute at most: %s with a timeout of %s', async (text, own, then) => {
+    const id = text.startsWith('approve') ? await plantRun(store, { state: 'held' }) : await fail(store)
+    const client = createClient(store.url, 'test')
+    await client.connect()
+    onTestFinished(() => client.end())
+    await client.query(`set idle_in_transaction_session_timeout = '${own}'; begin`)
+    await client.query(`select dirsync.${text}`, [id, 'called'].slice(0, text.split('$').length - 1))
+    expect((await client.query(idle)).rows).toEqual([{ idle_in_transaction_session_timeout: then }])
+    await client.query('commit')
+    expect((await client.query(idle)).rows).toEqual([{ idle_in_transaction_session_timeout: own }])
+  })
+})
+
 describe('undo', () => {
   const step = async (id: number) => {
     const { state, next_retry_at, snooze_until, note, assignee } = await caseOf(store, id)
