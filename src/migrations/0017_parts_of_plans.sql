@@ -150,7 +150,7 @@ language sql set search_path = pg_catalog, pg_temp as $$
   where current_setting('idle_in_transaction_session_timeout')::interval not between '1 ms' and '60 s';
   insert into dirsync.command (name, arguments, requested_by, run_id, dead_letter_id, reason)
   values (note_command.name, jsonb_strip_nulls(arguments), dirsync.actor(), run, dead_letter,
-          arguments ->> 'reason')
+          dirsync.text_of(arguments ->> 'reason', 'reason', 2000))
 $$;
 comment on function dirsync.note_command is
   'Writes down what a person asks for, before it takes effect, and has PostgreSQL end the session if its transaction '
@@ -348,6 +348,8 @@ declare
   wrong    text[];
   known    boolean;
 begin
+  -- It is kept, and pages show it: as long as that of 50 of the longest names.
+  perform dirsync.text_of(part::text, 'filter', 20000);
   select string_agg(k, ', ') into names from jsonb_object_keys(part) as o (k)
   where k <> all ('{reason,from,department,field,enterprise,key,odd,keys}');
   -- A filter that is misspelt would decide about more than was meant.

@@ -67,6 +67,7 @@ begin
 end $$;
 
 -- A scheduled run of a mirror leaves out what the platform refused before: who asks for it now does not join one.
+-- No employee can be named with more than a user id of 100 characters and an enterprise of 20.
 create or replace function dirsync.request_run(
   kind text, keys text[], command text, arguments jsonb, max_age interval default null, source text default ''
 ) returns bigint
@@ -74,7 +75,13 @@ language plpgsql as $$
 declare
   run bigint;
   joins boolean;
+  long text := (select min(k) from unnest(array_append(request_run.keys, arguments ->> 'key')) k
+                where request_run.kind = 'employees' and length(k) > 121);
 begin
+  if long is not null then
+    perform dirsync.refuse('22023', 'said.user_id_too_long',
+      jsonb_build_object('text', quote_literal(left(long, 40))));
+  end if;
   select r.id into run from dirsync.sync_run r
   where r.kind = request_run.kind and r.keys = request_run.keys and r.hr_source = request_run.source
     and r.max_age is not distinct from request_run.max_age

@@ -55,6 +55,12 @@ describe('resync', () => {
     },
   )
 
+  test('takes the longest user id there is, with its enterprise', async () => {
+    const name = `${'C'.repeat(20)}/${'员'.repeat(100)}`
+    await call(`resync('employees', $1)`, name)
+    expect(await runs()).toMatchObject([{ keys: [name] }])
+  })
+
   test('takes named arguments too', async () => {
     await call(`resync(key => 'e1', kind => 'employees')`)
     expect(await runs()).toMatchObject([{ kind: 'employees', keys: ['e1'] }])
@@ -116,6 +122,8 @@ describe('resync', () => {
       /has to be longer than nothing/,
       "select dirsync.resync('full', max_age => '6 hours')",
     ],
+    [`resync('employees', repeat('x', 122))`, /'x{40}'… is too long for a user id/, undefined],
+    [`resync('employees', repeat(' ', 121) || 'e1')`, /is too long for a user id/, undefined],
   ])('%s is refused with a hint', async (text, message, hint) => {
     const refused = call(text)
     await expect(refused).rejects.toThrow(message)
@@ -305,6 +313,32 @@ describe('snooze', () => {
     await expect(call(`snooze($1, 'infinity')`, id)).rejects.toThrow(`there is no open case ${id}`)
     await expect(call(`snooze(4711, 'infinity')`)).rejects.toMatchObject({ code: 'P0002' })
   })
+})
+
+// What a command says stands in its run, in lists and in the log.
+test.each([
+  [
+    `lower_rate(5, now() + interval '1 hour', repeat('x', 2001))`,
+    'the reason has 2001 characters and may have 2000',
+  ],
+  [
+    `approve_part($1, jsonb_build_object('odd', repeat(' ', 20000) || 'no'))`,
+    'the filter has 20013 characters and may have 20000',
+  ],
+  [
+    `reject_part($1, jsonb_build_object('keys', array_fill('e1'::text, array[4000])))`,
+    'the filter has 24010 characters and may have 20000',
+  ],
+])('%s is refused, because it is too long', async (text, message) => {
+  const held = await plantRun(store, { state: 'held' })
+  await store.pool.query(
+    `insert into dirsync.planned_work (run_id, operation, entity_key, reason, active)
+     values ($1, 'update-employee', 'e1', 'changed', true)`,
+    [held],
+  )
+  const refused = call(text, ...(text.includes('$1') ? [held] : []))
+  await expect(refused).rejects.toMatchObject({ code: '22023', message, hint: 'Shorten it.' })
+  expect(await commands()).toEqual([])
 })
 
 test('a request to check HR is served at once', async () => {

@@ -794,6 +794,7 @@ export const saidTexts = {
   'said.the_reason': 'reason',
   'said.the_name': 'name',
   'said.the_comment': 'comment',
+  'said.the_filter': 'filter',
   'said.needs_reason': '{name} needs a reason',
   'said.never_paused': '{job} cannot be paused: what the queue loses would never be sent',
   'said.no_cron_job': 'there is no cron job {job}',

@@ -817,6 +817,7 @@ export const failures = {
   'said.the_reason': '原因',
   'said.the_name': '姓名',
   'said.the_comment': '备注',
+  'said.the_filter': '筛选条件',
   'said.needs_reason': '{name} 需要原因',
   'said.never_paused': '{job} 不能暂停：否则队列丢失的内容将永远不会发送',
   'said.no_cron_job': '没有定时任务 {job}',
