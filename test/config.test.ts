@@ -188,6 +188,11 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
       'localhost:pass',
       'should be redis://host:6379, redis+sentinel://host:26379,host:26379/master or redis+cluster://host:6379,host:6379, or the same with rediss',
     ],
+    ...['pass word', 'pass\tword', 'pass\u3000word', '密pass'].map(token => [
+      'CONSOLE_TOKEN',
+      token,
+      'should have only ASCII letters, digits and signs, and no blanks: it is sent in a header',
+    ]),
   ])('%s=%s, which is a secret and not shown', (name, value, wanted) => {
     const complaint = complaintAbout({ [name]: value })
     expect(complaint).toBe(`${name} holds (secret) but ${wanted}`)

@@ -11,6 +11,11 @@ import { type Message, type MessageValue, message, saidBySchema, worded } from '
 /** The kinds of settings: from the text of a variable to its value. Their descriptions are in docs/settings.md. */
 
 export const anyText = z.string().describe('text')
+/** What a header can carry after Bearer. */
+export const bearerText = z
+  .string()
+  .regex(/^[!-~]+$/, worded('said.wanted_token'))
+  .describe('text')
 export const path = z.string().describe('path')
 export const host = z.string().describe('host')
 export const atMost = (limit: number) =>

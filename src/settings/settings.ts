@@ -15,6 +15,7 @@ import { worded } from '../texts/message.ts'
 import {
   anyText,
   atMost,
+  bearerText,
   choice,
   claimRoles,
   figureOrOff,
@@ -413,7 +414,7 @@ export const SETTINGS = {
   CONSOLE_TOKEN: {
     group: 'Console and log',
     meaning: 'Bearer token for /metrics. Without it, /metrics is open to everyone.',
-    type: optional(anyText),
+    type: optional(bearerText),
     example: 't0ken',
     secret: true,
   },

@@ -489,6 +489,8 @@ export const saidTexts = {
   'said.wanted_time_zone': 'should be a time zone such as {example}',
   'said.wanted_operations': 'should name operations, such as employee/get=20; they are {names}',
   'said.wanted_claim_roles': 'should be claim:value=role,…, with the roles {roles}',
+  'said.wanted_token':
+    'should have only ASCII letters, digits and signs, and no blanks: it is sent in a header',
   'said.wanted_headers': 'should be name=value,…, with values percent-encoded',
   'said.wanted_completeness': 'should be a time such as 60s or 5m, or marker: and the name of a file',
   'said.wanted_headings': 'should be names of tables with a row each, such as staff=3, staff_Sheet2=2',

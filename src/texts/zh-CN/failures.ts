@@ -530,6 +530,7 @@ export const failures = {
   'said.wanted_time_zone': '应为时区，例如 {example}',
   'said.wanted_operations': '应指明接口，例如 employee/get=20；可用的接口：{names}',
   'said.wanted_claim_roles': '应为 claim:value=role,… 的形式，角色可为 {roles}',
+  'said.wanted_token': '只能包含 ASCII 字母、数字和符号，不能有空格：它在请求头中发送',
   'said.wanted_headers': '应为 name=value,… 的形式，值使用百分号编码',
   'said.wanted_completeness': '应为 60s、5m 之类的时间，或 marker: 加文件名',
   'said.wanted_headings': '应为各表名及其行号，例如 staff=3, staff_Sheet2=2',
