@@ -1,4 +1,5 @@
--- A database that was restored, or that a replica took over, may remember less than the platform was sent.
+-- A database that was restored, or that a replica took over, may remember less than the platform was sent, and let in
+-- whom it had shut out.
 
 alter table dirsync.deployment add column incarnation text;
 comment on column dirsync.deployment.incarnation is
@@ -55,6 +56,11 @@ begin
       acknowledged = '{}', overwritten = '{}'
   where e.acknowledged_hash is not null or e.acknowledged <> '{}' or e.overwritten <> '{}';
   update dirsync.openid_binding b set doubted = true where not b.doubted;
+  -- What was ended or used up since would be good again.
+  update dirsync.console_session set revoked_at = now(), id_token = null
+  where revoked_at is null and expires_at > now();
+  update dirsync.sign_in_link set expires_at = now() where used_at is null and expires_at > now();
+  update dirsync.sign_in_key set expires_at = now() where used_at is null and expires_at > now();
   -- Executions that this database no longer knows may still be under way.
   perform setval('dirsync.execution', nextval('dirsync.execution') + 1000000);
   perform set_config('dirsync.actor', 'restore', true);
@@ -62,7 +68,7 @@ begin
 end $$;
 comment on function dirsync.doubt_memory is
   'For a database that may be older than what was sent: no employee is in sync until the platform was asked about them. '
-  'Starts the full run that asks.';
+  'Starts the full run that asks. Ends all sessions and sign-in links.';
 
 create function dirsync.was_restored() returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $$

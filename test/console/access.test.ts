@@ -459,6 +459,30 @@ describe('the identity provider', () => {
   })
 })
 
+test('a database that was restored lets in nobody by a session or a link of before, and says what it is as of', async () => {
+  await console.pool.query(
+    `insert into dirsync.deployment (base_url, app_id, enterprise_code) values ('embedded', 'a', '')
+     on conflict do nothing`,
+  )
+  const anna = await admin('anna')
+  await plantUser(console.pool, 'omar', 'viewer')
+  const link = linkIn((await anna.post('/access/users/omar/link')).body)
+  const key = await createLinkKey(console.pool, 'test')
+  const notice = 'users, passwords, roles and tokens are as of the backup'
+  expect((await anna.get('/access')).body).not.toContain(notice)
+
+  await console.pool.query('select dirsync.doubt_memory()')
+  expect((await anna.get('/access')).headers.location).toMatch(/^\/sign-in/)
+  expect((await new Window().get(link)).statusCode).toBe(403)
+  expect((await new Window().post('/sign-in/key', { key })).statusCode).toBe(403)
+  await anna.signIn('anna')
+  for (const page of ['/access', '/access/tokens']) {
+    expect((await anna.get(page)).body).toContain(notice)
+    expect((await anna.get(`/api/v1${page}`)).json().restored_at).toEqual(expect.any(String))
+  }
+  await console.pool.query('update dirsync.deployment set restored_at = null')
+})
+
 describe('the first administrator', () => {
   const empty = duringFile(async () => {
     const opened = new AsyncDisposableStack()

@@ -476,7 +476,11 @@ describe('the description', () => {
     }
     // What holds one array and no other object is a list of its rows, whether it comes in pages or whole.
     const isList = ({ parameters = [], ...answered }: Operation) => {
-      const parts = Object.values(answerOf(answered)).map(part => (part as { type?: unknown }).type)
+      type Part = { type?: unknown; anyOf?: { format?: string }[] }
+      const parts = Object.values(answerOf(answered)).map(part => {
+        const { type, anyOf } = part as Part
+        return type ?? anyOf?.find(({ format }) => format === 'date-time')
+      })
       const isRows =
         parts.filter(type => type === 'array').length === 1 && parts.every(type => type !== undefined)
       return isRows || parameters.some(({ name }) => name === 'cursor')

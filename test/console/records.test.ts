@@ -437,7 +437,8 @@ test('a mirror whose last run left something out says so above its rows', async 
 })
 
 test('what was sent since the backup may be missing: Money says so for 30 days after a restore', async () => {
-  const page = async () => (await console.browse('viewer', 'GET', '/money')).body
+  // By a token: sessions end.
+  const page = async () => (await console.ask('viewer', 'GET', '/money')).body
   const missing = 'refunds and top-ups sent between the backup and then may be missing here.'
   await console.pool.query(`
     insert into dirsync.deployment (base_url, app_id, enterprise_code) values ('embedded', 'a', '')

@@ -267,7 +267,7 @@ describe('blocks that dump or restore', () => {
     const statements = dumping
       .flatMap(({ text }) => given(text, ' psql ', '-c'))
       .filter(statement => !statement.startsWith('alter table'))
-    expect(statements).toHaveLength(3)
+    expect(statements).toHaveLength(5)
     for (const statement of statements)
       await rolledBack(database.pool, async client => {
         await client.query('alter role dirsync_reviewer rename to dirsync_reviewer_of_others')

@@ -7,7 +7,18 @@ import { cursor, listOf, pageSize, plainText } from '../endpoint.ts'
 
 /** Who may use the console and the API, as `/api/v1/access` answers it. */
 
-export const UserList = listOf(UserRow)
+/** Users and tokens are as of a backup then. */
+const restored = {
+  restored_at: z
+    .date()
+    .nullable()
+    .describe(
+      'When the database was seen, within 30 days, to be restored: what was disabled or revoked between the backup and then is good again',
+    ),
+}
+
+export const UserList = listOf(UserRow).extend(restored)
+export type UserList = z.infer<typeof UserList>
 
 export const UserResult = UserRow.extend({
   link: z
@@ -22,7 +33,8 @@ export const UserResult = UserRow.extend({
 })
 export type UserResult = z.infer<typeof UserResult>
 
-export const TokenList = listOf(TokenRow)
+export const TokenList = listOf(TokenRow).extend(restored)
+export type TokenList = z.infer<typeof TokenList>
 
 export const EndedSession = z.object({
   user: z.string(),

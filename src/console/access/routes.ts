@@ -3,6 +3,7 @@ import { isMailAddress } from '../../alerts/channel-settings.ts'
 import { noticeWay } from '../../alerts/notices.ts'
 import { exampleLine } from '../../doctor/settings.ts'
 import { momentOf, whyNoMoment } from '../../lib/time-text.ts'
+import { recentRestore } from '../../sync/runs/restored.ts'
 import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { SCOPES } from '../auth/scope.ts'
@@ -77,7 +78,7 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       path: '/access',
       summary: 'Who may use the console: roles, how they sign in, their last sign-in',
       result: UserList,
-      run: async () => ({ items: await listUsers(pool), next: null }),
+      run: async () => ({ items: await listUsers(pool), next: null, restored_at: await recentRestore(pool) }),
       shown: (ask, result) => usersShown(ask, result),
     }),
     user: read({
@@ -245,7 +246,11 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       path: '/access/tokens',
       summary: 'Tokens of the API, the newest first: role, scopes, expiry, last use',
       result: TokenList,
-      run: async () => ({ items: await listTokens(pool), next: null }),
+      run: async () => ({
+        items: await listTokens(pool),
+        next: null,
+        restored_at: await recentRestore(pool),
+      }),
       shown: (ask, result) => tokensShown(ask, result),
     }),
     addToken: action({

@@ -6,12 +6,13 @@ import type { TokenRow } from '../auth/tokens.ts'
 import type { AccessRole } from '../auth/viewer.ts'
 import { type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm } from '../ui/parts.ts'
-import { accessPage, roleField } from './view.ts'
+import type { TokenList } from './query.ts'
+import { accessPage, restoredNotice, roleField } from './view.ts'
 
 const PERIODS = ['30d', '90d', '180d', '365d'] as const
 
 /** Which programs may use the API? */
-export function tokensShown(ask: Ask, { items }: { items: TokenRow[] }): Shown {
+export function tokensShown(ask: Ask, { items, restored_at }: TokenList): Shown {
   const { t } = ask
   return accessPage(ask, 'tokens', {
     actions: [
@@ -50,6 +51,7 @@ export function tokensShown(ask: Ask, { items }: { items: TokenRow[] }): Shown {
       }),
     ],
     blocks: [
+      ...restoredNotice(ask, restored_at),
       tableOf(
         items,
         [

@@ -7,9 +7,9 @@ import type { SessionRow } from '../auth/sessions.ts'
 import { LOCAL, type UserRow } from '../auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../auth/viewer.ts'
 import { type Block, joined, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
-import { actionForm, type Field, tabs } from '../ui/parts.ts'
+import { actionForm, type Field, tabs, timeText } from '../ui/parts.ts'
 import { browserName } from './browser-name.ts'
-import type { ProviderResult, SessionInput, UserResult } from './query.ts'
+import type { ProviderResult, SessionInput, UserList, UserResult } from './query.ts'
 
 /** A page of this screen, with the others beside it. */
 export function accessPage(
@@ -60,7 +60,7 @@ const passwordField = ({ t }: Ask, required: boolean): Field => ({
 // Users
 
 /** Who may sign in? */
-export function usersShown(ask: Ask, { items }: { items: UserRow[] }): Shown {
+export function usersShown(ask: Ask, { items, restored_at }: UserList): Shown {
   const { t } = ask
   return accessPage(ask, 'users', {
     actions: [
@@ -87,6 +87,7 @@ export function usersShown(ask: Ask, { items }: { items: UserRow[] }): Shown {
       }),
     ],
     blocks: [
+      ...restoredNotice(ask, restored_at),
       tableOf(items, userColumns(ask), {
         caption: t('access.users'),
         empty: t('auth.no_users'),
@@ -94,6 +95,14 @@ export function usersShown(ask: Ask, { items }: { items: UserRow[] }): Shown {
       }),
     ],
   })
+}
+
+/** Whom the backup of a restored database lets in again. */
+export function restoredNotice(ask: Ask, restoredAt: UserList['restored_at']): Block[] {
+  const { t } = ask
+  if (restoredAt === null) return []
+  const title = t('access.restored', { time: timeText(ask, restoredAt) })
+  return [{ notice: 'warn', title, todo: t('access.restored_todo') }]
 }
 
 /** Where a link that is made now can be opened, and what to set where that is this machine alone. */

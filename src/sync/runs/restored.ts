@@ -25,7 +25,10 @@ export async function noticeRestore(db: ClientBase | Pool, logger: Logger): Prom
     )
   const notice = { text: 'select dirsync.notice_restore() as restored', query_timeout: DAY_MS }
   const { rows } = await db.query<{ restored: boolean }>(notice)
-  if (onlyRow(rows).restored) logger.warn('a full run asks the platform about every employee')
+  if (onlyRow(rows).restored)
+    logger.warn(
+      'a full run asks the platform about every employee; everyone has been signed out; users and tokens are as of the backup: disable and revoke again what was disabled or revoked since',
+    )
 }
 
 /** When the last restore was noticed; null: more than 30 days ago, or never. */

@@ -4,6 +4,10 @@ export const access = {
   'access.tokens': 'Tokens',
   'access.sessions': 'Sessions',
   'access.provider': 'Company accounts',
+  'access.restored':
+    'The database was restored or taken over by a replica, as was noticed at {time}: users, passwords, roles and tokens are as of the backup.',
+  'access.restored_todo':
+    'Disable and revoke again what was disabled or revoked since. Everyone was signed out. This is said for 30 days.',
   'access.name': 'Name',
   'access.role': 'Role',
   'access.may': 'May',

@@ -6,6 +6,10 @@ export const access = {
   'access.tokens': '令牌',
   'access.sessions': '会话',
   'access.provider': '企业账号',
+  'access.restored':
+    '数据库曾从备份恢复或由副本接管（{time} 发现）：用户、密码、角色和令牌均为备份时的状态。',
+  'access.restored_todo':
+    '备份之后停用的用户和吊销的令牌，请重新停用和吊销。所有会话均已结束。此提示保留 30 天。',
   'access.name': '名称',
   'access.role': '角色',
   'access.may': '权限',

@@ -528,6 +528,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'The file of the mapping in use; null: it cannot be read': '当前映射的文件；null 表示无法读取',
   'true: the file holds this SELECT already': 'true 表示文件中已是该 SELECT',
   // money
+  'When the database was seen, within 30 days, to be restored: what was disabled or revoked between the backup and then is good again':
+    '30 天内发现数据库曾从备份恢复或由副本接管的时间：备份之后、此时间之前停用的用户和吊销的令牌重新有效',
   'When the database was seen, within 30 days, to be restored: what was sent between the backup and then may be missing':
     '30 天内发现数据库曾从备份恢复或由副本接管的时间：备份之后、此时间之前发送的内容可能没有记录',
   'Called refused and turned out within seven days to be carried out; the latest one, and its order or account':

@@ -19,7 +19,8 @@ export const overview = {
   'overview.stalled': '{job}：已被 {by} 暂停',
   'overview.doubted':
     '数据库曾从备份恢复或由备库接管，可能缺少部分已发送的记录：还需向平台核对 {count, plural, =10000 {10,000 名以上} other {# 名}}员工。',
-  'overview.doubted.why': '核对之前，这些员工不算已同步。系统已发起全量同步进行核对。',
+  'overview.doubted.why':
+    '核对之前，这些员工不算已同步。系统已发起全量同步进行核对。用户和令牌也可能是较早的状态：备份之后停用的用户和吊销的令牌，需由管理员重新停用和吊销。',
   'overview.doubted.remedy': '查看全量同步的进度；如果没有，请手动发起',
   'overview.suspect': '同步任务 {run} 发现人事数据可疑，未发送任何数据。',
   'overview.failed': '同步任务 {run} 失败。',
