@@ -6,6 +6,7 @@ import { assertNoPooler, createPool, transaction } from '../../src/lib/database.
 import { migrate } from '../../src/lib/migrate.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
 import { startEmbeddedPostgres } from '../../src/trial/postgres.ts'
+import { blocksOf } from '../docs/pages.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { caseOf, fail, plantRun } from '../sync/planted.ts'
@@ -286,6 +287,44 @@ describe('a reviewer', () => {
       `select proname from pg_proc where pronamespace = 'dirsync'::regnamespace and has_function_privilege('public', oid, 'execute')`,
     )
     expect(open).toEqual([])
+  })
+})
+
+describe('two deployments on one server', () => {
+  test('share the role, and docs/reviewing.md keeps their reviewers apart', async () => {
+    const deployment = async () => {
+      const database = await createTestDatabase()
+      onTestFinished(() => database.close())
+      const owner = await connectAs(database, store.pool, { owns: database.name })
+      await migrate(owner.pool)
+      const reviewer = await connectAs(database, store.pool, { member: 'dirsync_reviewer' })
+      return { database, owner, reviewer }
+    }
+    const all = [await deployment(), await deployment()] as const
+    const read = async ({ name }: { name: string }, { url }: TestDatabase) => {
+      await using opened = new AsyncDisposableStack()
+      const pool = opened.adopt(poolOf(urlAs(url, name)), pool => pool.end())
+      return (await pool.query('select * from dirsync.failed_syncs')).rows
+    }
+    expect(await read(all[0].reviewer, all[1].database)).toEqual([])
+
+    const written = blocksOf('docs/reviewing.md').flatMap(
+      ({ text }) => text.match(/^.* connect on database .*;$/gm) ?? [],
+    )
+    expect(written).toHaveLength(2)
+    for (const { database, owner, reviewer } of all)
+      for (const text of written)
+        await owner.pool.query(
+          text.replace('database dirsync', `database ${database.name}`).replace('reviewer_li', reviewer.name),
+        )
+    for (const [own, other] of [all, all.toReversed()] as [(typeof all)[0], (typeof all)[0]][]) {
+      expect(await read(own.reviewer, own.database)).toEqual([])
+      await expect(read(own.reviewer, other.database)).rejects.toThrow('permission denied for database')
+    }
+    for (const { database, owner } of all) {
+      await owner.pool.end()
+      await database.close()
+    }
   })
 })
 
