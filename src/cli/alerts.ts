@@ -262,7 +262,10 @@ async function quiet(hours: Hours | undefined, options: Options & { timeZone?: s
     await see(context, { ...now, result, shown: quietShown }, NOTHING, options)
     return
   }
-  if (hours === 'off') return await act(context, clearQuietHours, NOTHING, options)
+  if (hours === 'off') {
+    await act(context, clearQuietHours, NOTHING, options)
+    return
+  }
   const input = { ...hours, time_zone: options.timeZone ?? ownZone() }
   await act(context, setQuietHours, { params: {}, input }, options)
 }

@@ -126,12 +126,13 @@ export async function act<Result extends z.ZodType, Params extends Shape, Body e
   },
   asked: Input<Params, Body>,
   { json }: { json?: true },
-): Promise<void> {
+): Promise<z.output<Result>> {
   const ask = shellAsk(context)
   const result = await runEndpoint(context, action, asked, ask)
   const notice = action.next?.(ask, result, asked).notice
   if (json || !notice) printJson(z.encode(action.result, result))
   else print(say(notice.key, notice.values))
+  return result
 }
 
 /** The lines of a file to download. For other programs, they are in English. */

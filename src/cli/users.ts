@@ -72,7 +72,8 @@ Examples:
     .addHelpText('after', examples('dirsync users disable anna'))
     .action(async (name: string, options: Options) => {
       await using context = await openContext()
-      await act(context, access(context).disable, { params: { name }, input: {} }, options)
+      const disabled = await act(context, access(context).disable, { params: { name }, input: {} }, options)
+      if (!options.json) print(...disabled.tokens.map(token => `  ${context.program} tokens revoke ${token}`))
     })
 
   withName(command.command('enable').description('let a disabled user sign in again'))

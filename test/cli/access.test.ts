@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { isPassword } from '../../src/console/auth/password.ts'
+import { addToken, revokeToken } from '../../src/console/auth/tokens.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { duringFile } from '../helpers/during.ts'
 import { dirsync } from './dirsync.ts'
@@ -110,6 +111,7 @@ describe('dirsync users', () => {
       user: 'emil',
       disabled: true,
       sessions_ended: 1,
+      tokens: [],
     })
     expect(await lastCommand()).toMatchObject({ name: 'users disable', arguments: { user: 'emil' } })
     expect((await run('users', 'enable', 'emil')).stdout).toBe('emil may sign in again.\n')
@@ -127,6 +129,36 @@ describe('dirsync users', () => {
     expect(emil).toMatchObject({ role: 'operator', source: 'password', disabled_at: null, sessions: 0 })
     expect(JSON.stringify(users)).not.toContain('scrypt')
     expect((await run('users', 'list')).stdout).toMatch(/emil +operator +password +enabled/)
+  })
+
+  test('disable names the good tokens that they added, and the command that revokes each', async () => {
+    await typed(['users', 'add', 'finn', '--role', 'admin'], 'correct horse battery\n')
+    const { pool } = deployment.own
+    const add = async (name: string, by: string) => {
+      const role = 'admin'
+      await addToken(pool, by, { name, role, expiresAt: new Date(Date.now() + 3_600_000) })
+    }
+    await add('finn-old', 'console:finn')
+    await add('of-the-old', 'api:token:finn-old')
+    await revokeToken(pool, 'test', 'finn-old')
+    // Another one by that name is not theirs.
+    await add('finn-old', 'console:emil')
+    await add('of-another', 'api:token:finn-old')
+    await add('finn-new', 'cli:finn')
+    await add('of-finns', 'console:finnja')
+    const disabled = await run('users', 'disable', 'finn')
+    const lines = disabled.stdout.split('\n')
+    expect(disabled.stdout).toMatch(
+      /^finn may not sign in any more; 0 sessions ended\. 2 tokens that they added stay/,
+    )
+    expect(lines.slice(1)).toEqual([
+      expect.stringMatching(/^ {2}(?:npx )?dirsync tokens revoke finn-new$/),
+      expect.stringMatching(/^ {2}(?:npx )?dirsync tokens revoke of-the-old$/),
+      '',
+    ])
+    const again = await run('users', 'disable', 'finn', '--json')
+    expect(again.json().tokens).toEqual(['finn-new', 'of-the-old'])
+    await pool.query('delete from dirsync.api_token')
   })
 
   test('a change of an unknown user is refused', async () => {
@@ -175,7 +207,9 @@ describe('dirsync tokens', () => {
       next: null,
     })
     expect(listed.stdout).not.toContain(token)
-    expect((await run('tokens', 'list')).stdout).toMatch(/monitoring +viewer +good/)
+    const table = (await run('tokens', 'list')).stdout
+    expect(table).toMatch(/monitoring +viewer +good/)
+    expect(table).toMatch(/ADDED BY.*\n.*\(shell\)/)
 
     expect((await run('tokens', 'revoke', 'monitoring')).code).toBe(0)
     expect((await run('tokens', 'list')).stdout).toMatch(/monitoring +viewer +revoked/)

@@ -159,6 +159,22 @@ describe('a colleague', () => {
   })
 })
 
+test('the page of a user who leaves lists the good tokens that they added, with a button that revokes each', async () => {
+  const [anna, lena] = [await admin('anna'), await admin('lena')]
+  const wanted = { name: 'nightly', role: 'operator', expires: '90d' }
+  expect((await lena.post('/access/tokens', wanted)).statusCode).toBe(200)
+  const page = async (name: string) => (await anna.get(`/access/users/${name}`)).body
+  const revoke = /action="\/access\/tokens\/nightly\/revoke"/
+  expect(await page('anna')).not.toMatch(revoke)
+  expect(await page('lena')).toContain('Tokens that they added stay good until you revoke them')
+  await anna.post('/access/users/lena/disable')
+  expect(await page('lena')).toContain('Good tokens that they added')
+  expect(await page('lena')).toMatch(revoke)
+  await anna.post('/access/tokens/nightly/revoke')
+  expect(await page('lena')).not.toMatch(revoke)
+  expect((await anna.get('/api/v1/access/users/lena')).json().tokens).toEqual([])
+})
+
 test.each([
   ['role', { role: 'reviewer' }],
   ['notices', {}],

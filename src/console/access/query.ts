@@ -30,6 +30,7 @@ export const UserResult = UserRow.extend({
     })
     .nullable()
     .describe('The latest one-time link; null: none was made'),
+  tokens: z.array(TokenRow).describe('Good tokens that they added, or that were added with these'),
 })
 export type UserResult = z.infer<typeof UserResult>
 

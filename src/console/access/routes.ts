@@ -9,7 +9,7 @@ import type { Ask } from '../ask.ts'
 import { SCOPES } from '../auth/scope.ts'
 import { listSessions, revokeSession } from '../auth/sessions.ts'
 import { createUserLink, latestLink } from '../auth/sign-in-key.ts'
-import { addToken, listTokens, revokeToken, TokenRow, tokenName } from '../auth/tokens.ts'
+import { addToken, goodTokensOf, listTokens, revokeToken, TokenRow, tokenName } from '../auth/tokens.ts'
 import {
   addUser,
   comparableName,
@@ -38,7 +38,7 @@ import {
   UserList,
   UserResult,
 } from './query.ts'
-import { tokenShown, tokensShown } from './tokens-view.ts'
+import { tokenShown, tokensShown, tokenTable } from './tokens-view.ts'
 import { addedShown, linkShown, providerShown, sessionsShown, userShown, usersShown } from './view.ts'
 
 export const screen: Screen = {
@@ -89,11 +89,12 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       result: UserResult,
       run: async (_ask, { params }) => {
         const user = await findUser(pool, params.name)
-        return { ...user, link: await latestLink(pool, user.name) }
+        const [link, tokens] = await Promise.all([latestLink(pool, user.name), goodTokensOf(pool, user.name)])
+        return { ...user, link, tokens }
       },
       page: async (ask, user) => {
         const { items } = await listSessions(pool, user.name, { limit: 200 })
-        return pageOf(ask, userShown(ask, user, items))
+        return pageOf(ask, userShown(ask, user, items, tokenTable(ask, user.tokens)))
       },
     }),
     addUser: action({
@@ -170,16 +171,22 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
     disable: action({
       ...ofAdmins,
       path: '/access/users/:name/disable',
-      summary: 'Keep a user from signing in, and end their sessions',
+      summary: 'Keep a user from signing in, and end their sessions; tokens that they added stay good',
       params: name,
-      result: z.object({ user: z.string(), disabled: z.literal(true), sessions_ended: z.int() }),
+      result: z.object({
+        user: z.string(),
+        disabled: z.literal(true),
+        sessions_ended: z.int(),
+        tokens: z.array(z.string()).describe('Names of good tokens that they added: these stay good'),
+      }),
       async run(ask, { params }) {
         const sessions = await disableUser(pool, ask.asker, params.name, guard(ask))
-        return { user: params.name, disabled: true as const, sessions_ended: sessions }
+        const tokens = (await goodTokensOf(pool, params.name)).map(({ name }) => name)
+        return { user: params.name, disabled: true as const, sessions_ended: sessions, tokens }
       },
-      next: (_ask, { user, sessions_ended }) => ({
+      next: (_ask, { user, sessions_ended: sessions, tokens: { length: tokens } }) => ({
         to: toUser(user),
-        notice: { key: 'access.disabled', values: { name: user, sessions: sessions_ended } },
+        notice: { key: 'access.disabled', values: { name: user, sessions, tokens } },
       }),
     }),
     enable: action({

@@ -4,7 +4,7 @@ import type { Ask } from '../ask.ts'
 import { SCOPES, type Scope } from '../auth/scope.ts'
 import type { TokenRow } from '../auth/tokens.ts'
 import type { AccessRole } from '../auth/viewer.ts'
-import { type Shown, tableOf, term, type Words } from '../shown.ts'
+import { type Block, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm } from '../ui/parts.ts'
 import type { TokenList } from './query.ts'
 import { accessPage, restoredNotice, roleField } from './view.ts'
@@ -50,36 +50,38 @@ export function tokensShown(ask: Ask, { items, restored_at }: TokenList): Shown 
         ],
       }),
     ],
-    blocks: [
-      ...restoredNotice(ask, restored_at),
-      tableOf(
-        items,
-        [
-          { title: t('access.name'), kind: 'main', of: ({ name }) => name },
-          { title: t('access.role'), of: ({ role }) => term('role', role) },
-          { title: t('access.state'), of: token => stateOf(t, token, ask.now) },
-          { title: t('access.scopes'), gives: true, of: ({ scopes }) => scopesText(ask, scopes) },
-          { title: t('access.ends'), of: ({ expires_at }) => ({ at: expires_at }) },
-          {
-            title: t('access.last_used'),
-            of: ({ last_used_at: at }) => (at === null ? { soft: t('access.never') } : { since: at }),
-          },
-          {
-            title: t('access.added_by'),
-            spare: true,
-            gives: true,
-            of: ({ created_by }) => actorText(ask, created_by),
-          },
-          {
-            title: t('access.actions'),
-            only: 'page',
-            of: token => (isGood(token, ask.now) ? { drawn: revokeForm(ask, token) } : null),
-          },
-        ],
-        { caption: t('access.tokens'), empty: t('access.no_tokens'), todo: t('access.no_tokens.todo') },
-      ),
-    ],
+    blocks: [...restoredNotice(ask, restored_at), tokenTable(ask, items)],
   })
+}
+
+export function tokenTable(ask: Ask, tokens: readonly TokenRow[]): Block {
+  const { t } = ask
+  return tableOf(
+    tokens,
+    [
+      { title: t('access.name'), kind: 'main', of: ({ name }) => name },
+      { title: t('access.role'), of: ({ role }) => term('role', role) },
+      { title: t('access.state'), of: token => stateOf(t, token, ask.now) },
+      { title: t('access.scopes'), gives: true, of: ({ scopes }) => scopesText(ask, scopes) },
+      { title: t('access.ends'), of: ({ expires_at }) => ({ at: expires_at }) },
+      {
+        title: t('access.last_used'),
+        spare: true,
+        of: ({ last_used_at: at }) => (at === null ? { soft: t('access.never') } : { since: at }),
+      },
+      {
+        title: t('access.added_by'),
+        gives: true,
+        of: ({ created_by }) => actorText(ask, created_by),
+      },
+      {
+        title: t('access.actions'),
+        only: 'page',
+        of: token => (isGood(token, ask.now) ? { drawn: revokeForm(ask, token) } : null),
+      },
+    ],
+    { caption: t('access.tokens'), empty: t('access.no_tokens'), todo: t('access.no_tokens.todo') },
+  )
 }
 
 function isGood({ revoked_at, expires_at }: TokenRow, now: Date): boolean {

@@ -152,8 +152,8 @@ function stateOf(t: Ask['t'], { disabled_at }: UserRow): Words {
     : { tone: 'off', text: t('access.state.disabled') }
 }
 
-/** One user: what they may do, and where they are signed in. */
-export function userShown(ask: Ask, user: UserResult, sessions: SessionRow[]): Shown {
+/** One user: what they may do, where they are signed in, and which tokens they added. */
+export function userShown(ask: Ask, user: UserResult, sessions: SessionRow[], tokens: Block): Shown {
   const { t } = ask
   return {
     title: user.name,
@@ -180,6 +180,7 @@ export function userShown(ask: Ask, user: UserResult, sessions: SessionRow[]): S
         ],
       },
       { section: t('access.sessions'), blocks: [sessionTable(ask, sessions, 'one')] },
+      ...(user.tokens.length > 0 ? [{ section: t('access.tokens_of'), blocks: [tokens] }] : []),
     ],
   }
 }

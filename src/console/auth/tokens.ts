@@ -78,8 +78,30 @@ export async function addToken(
 /** The tokens that are valid, or were within the last 180 days; the newest first. */
 export async function listTokens(pool: Pool): Promise<TokenRow[]> {
   const { rows } = await pool.query<TokenRow>(
-    `select id, name, role, scopes, created_by, created_at, expires_at, last_used_at, revoked_at
-     from dirsync.api_token order by id desc limit 10000`,
+    `select ${COLUMNS} from dirsync.api_token order by id desc limit 10000`,
+  )
+  return rows
+}
+
+const COLUMNS = 'id, name, role, scopes, created_by, created_at, expires_at, last_used_at, revoked_at'
+
+/**
+ * The good tokens that a user added, in the console or as the shell user of that name, and those that were added with their
+ * tokens; the newest first. Machines may depend on them, so they stay good when the user is disabled.
+ */
+export async function goodTokensOf(pool: Pool, user: string): Promise<TokenRow[]> {
+  const { rows } = await pool.query<TokenRow>(
+    `with recursive t as (
+       select ${COLUMNS}, substring(created_by from '\\((.+)\\)$') as adder from dirsync.api_token
+     ), theirs as (
+       select * from t where adder in ('console:' || $1, 'cli:' || $1)
+       union
+       -- A name may be another token's later.
+       select t.* from theirs o join t
+       on t.adder = 'api:token:' || o.name and t.created_at between o.created_at and coalesce(o.revoked_at, 'infinity')
+     )
+     select ${COLUMNS} from theirs t where ${IS_GOOD_TOKEN} order by id desc`,
+    [user],
   )
   return rows
 }

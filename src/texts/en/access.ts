@@ -74,11 +74,12 @@ export const access = {
   'access.end_all': 'End all sessions',
   'access.end': 'End',
   'access.disable': 'Disable',
-  'access.disable.warning': 'The user can no longer sign in, and all sessions end at once.',
+  'access.disable.warning':
+    'The user can no longer sign in, and all sessions end at once. Tokens that they added stay good until you revoke them.',
   'access.enable': 'Enable',
   'access.role_set': '{name} is {role} from the next request on.',
   'access.disabled':
-    '{name} may not sign in any more; {sessions, plural, one {# session} other {# sessions}} ended.',
+    '{name} may not sign in any more; {sessions, plural, one {# session} other {# sessions}} ended.{tokens, plural, =0 {} one { # token that they added stays good: revoke it below if no machine needs it.} other { # tokens that they added stay good: revoke those below that no machine needs.}}',
   'access.enabled': '{name} may sign in again.',
   'access.password_set':
     '{name} has another password; {sessions, plural, one {# session} other {# sessions}} ended.',
@@ -95,6 +96,7 @@ export const access = {
   'access.this_session': 'this one',
   'access.session_ended': 'A session of {name} ended.',
   'access.session_was_over': 'This session of {name} had ended already.',
+  'access.tokens_of': 'Good tokens that they added',
   'access.add_token': 'Add a token',
   'access.token_name_hint': 'What it is for; the audit shows it',
   'access.expires': 'Ends after',
@@ -122,7 +124,7 @@ export const access = {
   'access.no_provider.todo':
     'To let them sign in with their company accounts, put lines like these into `settings.env`, with your own values, and restart:',
   'access.provider.about':
-    'A person gets the highest role that their claim gives, read at each sign-in. It is set by `OIDC_ROLES`, not here.',
+    'A person gets the highest role that their claim gives, read at each sign-in. It is set by `OIDC_ROLES`, not here. Tokens that a person added stay good when their role is taken away: the page of the user lists them.',
   'access.issuer': 'Identity provider',
   'access.claim': 'Claim',
   'access.claim_value': 'Value of the claim',

@@ -70,10 +70,11 @@ export const access = {
   'access.end_all': '结束所有会话',
   'access.end': '结束',
   'access.disable': '停用',
-  'access.disable.warning': '该用户将无法登录，所有会话立即结束。',
+  'access.disable.warning': '该用户将无法登录，所有会话立即结束。其添加的令牌在吊销之前仍然有效。',
   'access.enable': '启用',
   'access.role_set': '从下一次请求起，{name} 的角色为{role}。',
-  'access.disabled': '{name} 不能再登录；已结束 {sessions, number} 个会话。',
+  'access.disabled':
+    '{name} 不能再登录；已结束 {sessions, number} 个会话。{tokens, plural, =0 {} other {其添加的 # 个令牌仍然有效，请在下方吊销程序不再需要的令牌。}}',
   'access.enabled': '{name} 可以重新登录。',
   'access.password_set': '{name} 的密码已更换；已结束 {sessions, number} 个会话。',
   'access.signed_out': '已结束 {name} 的 {sessions, number} 个会话。',
@@ -89,6 +90,7 @@ export const access = {
   'access.this_session': '当前会话',
   'access.session_ended': '已结束 {name} 的一个会话。',
   'access.session_was_over': '{name} 的该会话此前已结束。',
+  'access.tokens_of': '该用户添加的有效令牌',
   'access.add_token': '添加令牌',
   'access.token_name_hint': '用途；会显示在审计中',
   'access.expires': '有效期',
@@ -115,7 +117,8 @@ export const access = {
   'access.no_provider': '目前只能使用密码登录。',
   'access.no_provider.todo':
     '如需使用企业账号登录，请将类似下面的几行写入 `settings.env`，换成您自己的值，然后重启：',
-  'access.provider.about': '每次登录时读取声明，取其中最高的角色。由 `OIDC_ROLES` 设置，不能在此修改。',
+  'access.provider.about':
+    '每次登录时读取声明，取其中最高的角色。由 `OIDC_ROLES` 设置，不能在此修改。角色被收回后，其添加的令牌仍然有效，可在用户页面查看。',
   'access.issuer': '身份认证服务',
   'access.claim': '声明',
   'access.claim_value': '声明的值',

@@ -8,7 +8,8 @@ export const operationSummaries: Readonly<Record<string, string>> = {
   'Give a user another role, which applies from their next request': '更改用户的角色，自其下一次请求起生效',
   'Say where a user is told that a case is assigned to them or a comment names them':
     '设置异常项指派给用户或评论提到用户时的通知方式',
-  'Keep a user from signing in, and end their sessions': '禁止用户登录，并结束其会话',
+  'Keep a user from signing in, and end their sessions; tokens that they added stay good':
+    '禁止用户登录，并结束其会话；其添加的令牌仍然有效',
   'Let a disabled user sign in again': '允许已停用的用户再次登录',
   'Give a user another password, and end their sessions': '更改用户的密码，并结束其会话',
   'Make a link that signs a user in once; it voids those before it':
