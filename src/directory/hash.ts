@@ -38,7 +38,10 @@ export interface SourceStatistics {
   placed?: number
   /** Rows without a user id, or with one too long for an index; they cannot be synced. */
   keyless: number
-  /** Values per mapped column that clear the field on the platform. */
+  /**
+   * Values per mapped column that clear the field on the platform, of rows of active employees. Without `blank` they are counted
+   * of all rows, as earlier versions did.
+   */
   empty: Record<string, number>
   /** Those of them that have a text, such as a blank; missing in statistics of earlier versions, which did not count them. */
   blank?: Record<string, number>
@@ -157,7 +160,9 @@ export class RowHasher {
       // One comparison for most bytes: only tabs and rarer ones are at most a newline.
       if (byte > NEWLINE || (byte !== TAB && i < end)) continue
       if (column >= firstField) {
-        if (isEmpty(input, begin, i)) (empty[column] as number)++
+        if (active === LETTER_F) {
+          // What HR keeps of leavers says nothing.
+        } else if (isEmpty(input, begin, i)) (empty[column] as number)++
         else if (isBlank(input, begin, i, columns[column] as EmployeeField)) (blank[column] as number)++
         else if (column === departmentColumn) isPlaced = true
       } else if (column === 0) enterpriseEnd = i
@@ -168,7 +173,7 @@ export class RowHasher {
       begin = i + 1
       if (column === firstField) fields = begin
     }
-    if (isPlaced && active !== LETTER_F) this.#placed++
+    if (isPlaced) this.#placed++
     if (isEmpty(input, enterpriseEnd + 1, keyEnd) || keyEnd - start > MAX_KEY_BYTES) {
       this.#keyless++
       return offset
@@ -201,6 +206,15 @@ export class RowHasher {
     // ISO timestamps in one zone sort as text.
     if (text !== '\\N' && text > this.#newest && text <= this.#now) this.#newest = text
   }
+}
+
+/**
+ * In what share of the rows of active employees a column has no value that reaches the platform: 0 to 1. Statistics of earlier
+ * versions tell it of all rows.
+ */
+export function emptyShare({ empty, blank, active, rows }: SourceStatistics, column: string): number {
+  const whole = blank && active !== undefined ? active : rows
+  return whole === 0 ? 0 : (empty[column] ?? 0) / whole
 }
 
 /** Whether a value of a COPY text line is empty, or null. */

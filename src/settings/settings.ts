@@ -272,7 +272,8 @@ export const SETTINGS = {
   },
   GATE_MAX_EMPTIED: {
     group: 'Safety',
-    meaning: 'A run is suspect when a column turned empty for more than this percentage of the rows.',
+    meaning:
+      'A run is suspect when a column turned empty for more than this percentage of the employees in service.',
     type: number(0, 100),
     default: '20',
     example: '10',

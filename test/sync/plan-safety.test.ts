@@ -141,10 +141,16 @@ describe('a run that would change much', () => {
     await hr(`update person set active = false where userid like 'e1_'`)
     await under.plan('changes', { limits: { breaker: { count: 10, percent: 100 } } })
     await under.acknowledge()
-    await hr(`update person set name = '***', mobile = 'x' where not active`)
-    await hr(`update person set name = 'other' where userid = 'e1'`)
-    expect(await under.plan()).toMatchObject({ state: 'running', planned: 1, inScope: 10 })
-    await under.acknowledge()
+    for (const [name, [was, is]] of Object.entries({
+      one: ['***', 'x'],
+      another: [null, null],
+      third: ['y', ''],
+    })) {
+      await under.hr.query('update person set name = $1, mobile = $2 where not active', [was, is])
+      await under.hr.query(`update person set name = $1 where userid = 'e1'`, [name])
+      expect(await under.plan()).toMatchObject({ state: 'running', planned: 1, inScope: 10 })
+      await under.acknowledge()
+    }
     expect(
       worded(await under.plan('changes', { employees: `${MAPPING.replace('name,', 'name, dept_code,')}` })),
     ).toMatchObject({

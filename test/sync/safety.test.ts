@@ -4,6 +4,7 @@ import { RowHasher, type SourceStatistics } from '../../src/directory/hash.ts'
 import {
   belowNotice,
   isEmptyThroughout,
+  mayHaveEmptied,
   missingEmployees,
   straying,
   suspicion,
@@ -201,14 +202,39 @@ describe('a breaker', () => {
   })
 })
 
+/** Of rows that each are `active` and a department. */
+function counted(...rows: string[][]): SourceStatistics {
+  const hasher = new RowHasher(['enterprise_code', 'userid', 'active', 'dept_code'])
+  hasher.push(
+    Buffer.from(
+      rows
+        .flat()
+        .map((row, i) => `\te${i}\t${row}\n`)
+        .join(''),
+    ),
+  )
+  return hasher.statistics
+}
+const rowsOf = (count: number, row: string) => Array<string>(count).fill(row)
+
+describe('what HR keeps of leavers', () => {
+  const filled = counted(rowsOf(10, 't\tD1'), rowsOf(30, 'f\tD1'))
+  const { blank: _, ...before } = { ...filled, empty: { dept_code: 30 } }
+
+  test.each([filled, before])('does not count when it turns empty', last => {
+    expect(suspicion(counted(rowsOf(10, 't\tD1'), rowsOf(30, 'f\t\\N')), last, [], LIMITS)).toBeNull()
+  })
+
+  test('does not hide what others have lost', () => {
+    const now = counted(rowsOf(7, 't\tD1'), rowsOf(3, 't\t\\N'), rowsOf(30, 'f\tD1'))
+    expect(suspicion(now, filled, [], LIMITS)).toMatchObject({ key: 'said.emptied' })
+    expect(mayHaveEmptied(now, filled, LIMITS)).toBe(true)
+  })
+})
+
 describe('employees counted by department', () => {
   /** Ten in service with a department, and leavers whose row HR has emptied. */
-  const last = (leavers: number): SourceStatistics => {
-    const hasher = new RowHasher(['enterprise_code', 'userid', 'active', 'dept_code'])
-    const rows = [...Array<string>(10).fill('t\tD1'), ...Array<string>(leavers).fill('f\t\\N')]
-    hasher.push(Buffer.from(rows.map((row, i) => `\te${i}\t${row}\n`).join('')))
-    return hasher.statistics
-  }
+  const last = (leavers: number) => counted(rowsOf(10, 't\tD1'), rowsOf(leavers, 'f\t\\N'))
 
   test.each([0, 3, 50])('are compared with those in service, beside %i leavers without one', leavers => {
     expect(missingEmployees(10, last(leavers), LIMITS)).toBeNull()
@@ -216,7 +242,8 @@ describe('employees counted by department', () => {
   })
 
   test('are compared with at least none, where an earlier version did not count them', () => {
-    const { placed: _, ...earlier } = last(50)
+    const { placed: _, blank: __, ...others } = last(50)
+    const earlier = { ...others, empty: { dept_code: 50 } }
     expect(missingEmployees(10, earlier, LIMITS)).toBeNull()
     expect(missingEmployees(0, earlier, LIMITS)).toBeNull()
   })

@@ -121,7 +121,9 @@ export const DryRunResult = DryRunLine.extend({
       broken_today: Counted,
       added_columns: z.array(z.string()),
       removed_columns: z.array(z.string()),
-      empty: z.record(z.string(), z.number()).describe('Empty values per column, as a share of the rows'),
+      empty: z
+        .record(z.string(), z.number())
+        .describe('Share of empty values per column among employees in service, 0 to 1'),
       stored: z.int().describe('Employees whose differences are stored'),
     })
     .nullable(),

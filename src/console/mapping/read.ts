@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { EMPLOYEE_FIELDS } from '../../directory/employee.ts'
+import { emptyShare } from '../../directory/hash.ts'
 import { isOfHr } from '../../hr/source.ts'
 import type { NamedSource } from '../../hr/sources.ts'
 import type { Pool } from '../../lib/database.ts'
@@ -31,7 +32,10 @@ export const MappingResult = z.object({
       name: z.string().describe('A field of employees, or enterprise_code, userid, active, updated_at'),
       source: z.string().describe('Its name in the SELECT'),
       type: z.string(),
-      empty: z.number().nullable().describe('Share of empty values in the last good run, 0 to 1'),
+      empty: z
+        .number()
+        .nullable()
+        .describe('Share of empty values among employees in service, in the last good run, 0 to 1'),
       broken: z.int().describe('Open cases of rows that break a rule in this column'),
     }),
   ),
@@ -63,10 +67,8 @@ export async function readMappingPage(
   const mapping = 'error' in described ? null : described
   const files = 'error' in texts ? null : texts
   const rows = reading?.statistics.rows ?? null
-  const shareOf = (column: string) => {
-    const empty = reading?.statistics.empty[column]
-    return rows && empty !== undefined ? empty / rows : null
-  }
+  const shareOf = (column: string) =>
+    reading && rows && column in reading.statistics.empty ? emptyShare(reading.statistics, column) : null
   const columns = [...(mapping?.columns ?? [])].map(([name, column]) => ({
     name,
     ...column,

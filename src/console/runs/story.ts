@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { SourceStatistics } from '../../directory/hash.ts'
+import { emptyShare, type SourceStatistics } from '../../directory/hash.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { runTimeLeft, type TimeLeft } from '../../sync/health/time-left.ts'
 import { FULL_READING } from '../../sync/runs/earlier-runs.ts'
@@ -209,7 +209,7 @@ export const GateView = z.object({
   columns: z.array(
     z.object({
       column: z.string(),
-      empty: z.number().describe('Share of empty values, 0 to 1'),
+      empty: z.number().describe('Share of empty values among employees in service, 0 to 1'),
       empty_before: z.number().nullable().describe('The same in the last good run'),
     }),
   ),
@@ -230,12 +230,10 @@ export async function readGate(db: Pool, id: number): Promise<GateView | null> {
   )
   const [now, before] = rows
   if (!now || now.id !== id) return null
-  const share = (source: SourceStatistics, column: string) =>
-    source.rows === 0 ? 0 : (source.empty[column] ?? 0) / source.rows
   const columns = Object.keys(now.source.empty).map(column => ({
     column,
-    empty: share(now.source, column),
-    empty_before: before && column in before.source.empty ? share(before.source, column) : null,
+    empty: emptyShare(now.source, column),
+    empty_before: before && column in before.source.empty ? emptyShare(before.source, column) : null,
   }))
   const rise = ({ empty, empty_before }: (typeof columns)[number]) => empty - (empty_before ?? empty)
   return {

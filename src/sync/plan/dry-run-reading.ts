@@ -1,6 +1,7 @@
 import { addAbortListener } from 'node:events'
 import { toDesired } from '../../directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField, keyText } from '../../directory/employee.ts'
+import { emptyShare } from '../../directory/hash.ts'
 import { hideValue, maskOfRow } from '../../directory/masking.ts'
 import type { Place } from '../../hr/errors.ts'
 import { type EmployeeMapping, scanColumns } from '../../hr/mapping.ts'
@@ -173,10 +174,7 @@ function summaryOf(
   stored: number,
 ): DryRunSummary {
   const { source, difference } = plan
-  const shares = Object.entries(source.empty).map(([column, n]) => [
-    column,
-    source.rows === 0 ? 0 : n / source.rows,
-  ])
+  const shares = Object.keys(source.empty).map(column => [column, emptyShare(source, column)])
   const missing = (from: EmployeeMapping, than: EmployeeMapping) =>
     [...than.columns.keys()].filter(column => !from.columns.has(column))
   return {

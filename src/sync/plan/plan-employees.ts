@@ -206,12 +206,12 @@ function looksOdd(
   last: SourceStatistics,
   { gate, breaker }: Pick<RunLimits, 'gate' | 'breaker'>,
 ): boolean {
-  const { rows, empty } = source
+  const { rows, active = rows, empty } = source
   return (
     rows === 0 ||
     trips(breaker, changing, total) ||
     mayHaveEmptied(source, last, gate) ||
-    isEmptyThroughout(reasons.changed ?? 0, column => empty[column] === rows, last)
+    isEmptyThroughout(reasons.changed ?? 0, column => (empty[column] ?? 0) >= active, last)
   )
 }
 

@@ -1,4 +1,4 @@
-import type { SourceStatistics } from '../../directory/hash.ts'
+import { emptyShare, type SourceStatistics } from '../../directory/hash.ts'
 import { type Message, message } from '../../texts/message.ts'
 
 /** What a run may do without a person's approval. */
@@ -19,7 +19,7 @@ export interface RunLimits {
 interface GateLimits {
   /** Percentage of rows that may be missing compared with the last good run. */
   maxFewerRows: number
-  /** Percentage of rows for which a column may have become empty. */
+  /** Percentage of the rows of active employees for which a column may have become empty. */
   maxEmptied: number
 }
 
@@ -77,14 +77,21 @@ export function suspicion(
       percent: Math.round(fewer),
       before,
     })
-  const emptied = Object.entries(now.empty).filter(([column, empty]) => {
-    const share = percent(last.empty[column] ?? 0, last.rows)
-    const counted = last.blank ? empty : empty - (now.blank?.[column] ?? 0)
-    return column in last.empty && percent(counted, now.rows) - share > limits.maxEmptied
-  })
+  const alike = last.blank ? now : asBefore(now)
+  const emptied = Object.keys(now.empty).filter(
+    column =>
+      column in last.empty &&
+      100 * (emptyShare(alike, column) - emptyShare(last, column)) > limits.maxEmptied,
+  )
   return emptied.length === 0
     ? null
-    : message('said.emptied', { columns: emptied.map(([column]) => column), percent: limits.maxEmptied })
+    : message('said.emptied', { columns: emptied, percent: limits.maxEmptied })
+}
+
+/** What an earlier version can have counted as empty, at most: it did not know blanks, and counted all rows. */
+function asBefore({ blank = {}, empty, ...others }: SourceStatistics): SourceStatistics {
+  const counted = Object.entries(empty).map(([column, n]) => [column, n - (blank[column] ?? 0)])
+  return { ...others, empty: Object.fromEntries(counted) }
 }
 
 /** Whether some rows alone could have emptied a column for too many of all rows, had none of them been empty before. */
@@ -93,9 +100,8 @@ export function mayHaveEmptied(
   last: SourceStatistics,
   limits: Pick<GateLimits, 'maxEmptied'>,
 ): boolean {
-  return Object.keys(last.empty).some(
-    column => percent(some.empty[column] ?? 0, last.rows) > limits.maxEmptied,
-  )
+  const whole = { ...last, empty: some.empty }
+  return Object.keys(last.empty).some(column => 100 * emptyShare(whole, column) > limits.maxEmptied)
 }
 
 /** So few rows say nothing of a column. */
@@ -111,9 +117,7 @@ export function isEmptyThroughout(
 ): boolean {
   return (
     rows >= FEWEST_ROWS &&
-    Object.entries(last.empty).some(
-      ([column, before]) => (before / last.rows) ** rows < SELDOM && isEmpty(column),
-    )
+    Object.keys(last.empty).some(column => emptyShare(last, column) ** rows < SELDOM && isEmpty(column))
   )
 }
 

@@ -295,7 +295,7 @@ export const saidTexts = {
   'said.fewer_user_ids':
     'HR delivers {rows} rows with a user id, {percent} % fewer than the last good run ({before}): check the mapping query and the HR database, or raise GATE_MAX_FEWER_ROWS if so many have left',
   'said.emptied':
-    '{columns} turned empty for more than {percent} % of the rows: check the mapping query and the HR database, or raise GATE_MAX_EMPTIED if this is so in HR',
+    '{columns} turned empty for more than {percent} % of the employees in service: check the mapping query and the HR database, or raise GATE_MAX_EMPTIED if this is so in HR',
   'said.missing_employees':
     'HR has {counted} employees in departments, of {before} in the last good run: check the mapping query and the HR database, or raise GATE_MAX_FEWER_ROWS if so many have left',
   'said.employees_unread':

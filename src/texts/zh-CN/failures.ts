@@ -348,7 +348,7 @@ export const failures = {
   'said.fewer_user_ids':
     '人事系统返回 {rows} 行带员工 ID 的数据，比上次正常同步（{before} 行）少 {percent}%：请检查映射查询和人事数据库；如确有这么多人离职，请调高 GATE_MAX_FEWER_ROWS',
   'said.emptied':
-    '{columns}在超过 {percent}% 的行中变为空值：请检查映射查询和人事数据库；如人事系统中确实如此，请调高 GATE_MAX_EMPTIED',
+    '{columns}在超过 {percent}% 的在职员工中变为空值：请检查映射查询和人事数据库；如人事系统中确实如此，请调高 GATE_MAX_EMPTIED',
   'said.missing_employees':
     '上次正常运行时有部门的员工为 {before} 名，人事系统现在只有 {counted} 名：请检查映射查询和人事数据库；如果确有这么多人离职，请调高 GATE_MAX_FEWER_ROWS',
   'said.employees_unread':

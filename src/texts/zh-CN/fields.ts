@@ -203,7 +203,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Rows without a user id': '没有员工 ID 的行数',
   'Rows of enterprises that are not those of the HR source': '不属于该人事数据源的企业的行数',
   'The other rows: those that the gate counts': '其余的行：源数据检查所计的行数',
-  'Share of empty values, 0 to 1': '空值占比，0 到 1',
+  'Share of empty values among employees in service, 0 to 1': '在职员工中的空值占比，0 到 1',
   'The same in the last good run': '上次成功的同步任务中的同一数值',
   'Why it is held': '待审批的原因',
   'Only held runs keep their plans, until 180 days after their end, 30 without a decision':
@@ -505,7 +505,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'A field of employees, or enterprise_code, userid, active, updated_at':
     '员工的字段，或 enterprise_code、userid、active、updated_at',
   'Its name in the SELECT': '在 SELECT 中的名称',
-  'Share of empty values in the last good run, 0 to 1': '上次成功的同步任务中的空值占比，0 到 1',
+  'Share of empty values among employees in service, in the last good run, 0 to 1':
+    '上次成功的同步任务中，在职员工的空值占比，0 到 1',
   'Open cases of rows that break a rule in this column': '因该列不合规则而未解决的异常项',
   'Fields that are never touched on the platform': '从不改动的平台字段',
   'Rows of the last good run that read all of them': '上次成功并读取了全部数据的同步任务中的行数',
@@ -523,7 +524,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Employees by kind of difference': '员工数，按差异的种类',
   'Employees by field that changes': '员工数，按变更的字段',
   'Employees by column that breaks a rule': '员工数，按不合规则的列',
-  'Empty values per column, as a share of the rows': '各列空值占行数的比例',
+  'Share of empty values per column among employees in service, 0 to 1': '各列在在职员工中的空值占比，0 到 1',
   'Employees whose differences are stored': '已保存差异的员工',
   'The file of the mapping in use; null: it cannot be read': '当前映射的文件；null 表示无法读取',
   'true: the file holds this SELECT already': 'true 表示文件中已是该 SELECT',

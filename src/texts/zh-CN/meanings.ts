@@ -47,8 +47,8 @@ export const meanings: Readonly<Record<string, string>> = {
     '队列中员工和部门的最大数量。其余在待发送队列中等待。',
   'A run is suspect when HR has lost more than this percentage of its rows since the last good run.':
     '与最近一次成功的同步任务相比，人事数据减少的行超过这个百分比时，视为人事数据可疑。',
-  'A run is suspect when a column turned empty for more than this percentage of the rows.':
-    '某一列变为空值的行超过这个百分比时，视为人事数据可疑。',
+  'A run is suspect when a column turned empty for more than this percentage of the employees in service.':
+    '某一列变为空值的在职员工超过这个百分比时，视为人事数据可疑。',
   'A run is held when it would change more employees than this …': '变更的员工超过这个数量 …',
   '… and more than this percentage of them.': '… 且超过这个百分比时，同步任务待审批。',
   'The first run is held, and `dirsync hr check` warns, when more than this percentage of the employees have left.':
