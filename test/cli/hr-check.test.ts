@@ -332,10 +332,10 @@ describe('the times in HR', () => {
     const env = { HR_DATABASE_URL: url, HR_FILES_COMPLETE: '0s', HR_FILES_KEEP: await temporaryFolder() }
     const { code, stdout } = await checked(sql, env)
     expect(stdout.replace(/\s+/g, ' ')).toMatch(
-      /Probably wrong updated_at 1 rows have an updated_at in the future: every run reads them Correct these times in HR/,
+      /Probably wrong updated_at rows with an updated_at in the future: 1; every run reads them Correct these times in HR/,
     )
     expect(stdout.replace(/\s+/g, ' ')).toMatch(
-      /Hints .* updated_at the newest updated_at is [78] min ago updated_at 2 rows have no updated_at: every run reads them/,
+      /Hints .* updated_at the newest updated_at is [78] min ago updated_at rows without updated_at: 2; every run reads them/,
     )
     expect(code).toBe(1)
     const document = (

@@ -80,8 +80,8 @@ test('of the times in HR, the newest against the clock, and those that tell noth
       .map(({ status, what }) => `${status} ${what}`)
   expect(await about()).toEqual([
     'ok the newest updated_at is 7 min ago',
-    'warning 1 rows have an updated_at in the future: every run reads them',
-    'warning 2 rows have no updated_at: every run reads them',
+    'warning rows with an updated_at in the future: 1; every run reads them',
+    'warning rows without updated_at: 2; every run reads them',
   ])
   await deployment.hr.pool.query(`update staff set changed = now() - interval '2 days'`)
   expect(await about()).toEqual(['ok no updated_at is of the last day'])
@@ -138,7 +138,7 @@ test('of HR in files, what was delivered, and why the present content is not com
       .map(({ status, check, what }) => `${status} ${check}: ${what.replaceAll(mapping, 'employees.sql')}`)
   const whole = [
     expect.stringMatching(/^ok hr: DuckDB \d+\.\d+\.\d+ answers; sessions are read-only \(a kept copy\)$/),
-    'ok hr: the last complete delivery: staff.csv (1 rows, UTF-8)',
+    'ok hr: the last complete delivery: staff.csv (1 row, UTF-8)',
   ]
   const rest = [
     'ok hr: not data, and not read: staff.xls',

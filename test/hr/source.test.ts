@@ -75,7 +75,7 @@ describe('departments', () => {
   }
 
   test.each([
-    ["('', null, null, 't', null::date), ('', ' ', null, 't', null)", '2 rows have no dept_code'],
+    ["('', null, null, 't', null::date), ('', ' ', null, 't', null)", 'rows without dept_code: 2'],
     ["('', 'A', null, 't', null::date), ('', 'A ', null, 't', null)", 'dept_code A occurs twice'],
     ["('', 'A', null, 'perhaps', null::date)", 'active of A is neither true nor false'],
     ["('', 'A', null, 'f', '290000-01-01'::date)", 'closed_at of A is not a date'],
@@ -162,7 +162,7 @@ describe('departments', () => {
       logger: pino({ level: 'silent' }),
     })
     onTestFinished(() => unreadable.close())
-    expect(await unreadable.delivery()).toMatchObject({ problem: null, files: 'staff.csv (1 rows, UTF-8)' })
+    expect(await unreadable.delivery()).toMatchObject({ problem: null, files: 'staff.csv (1 row, UTF-8)' })
     for (const [source, refused] of [
       [lacking, { code: 'MAPPING_COLUMNS', file: 'employees.sql' }],
       [unreadable, { code: 'MAPPING_FILE', file: 'departments.sql' }],

@@ -425,7 +425,7 @@ describe('a run that would change much', () => {
     expect(worded(await approve(id))).toMatchObject({
       state: 'running',
       message:
-        '1 planned rows are left out: a later plan that passed has seen newer ones, or a person has rejected them since.',
+        'Planned rows left out: 1. A later plan that passed has seen newer ones, or a person has rejected them since.',
     })
     expect(await under.pending()).toEqual(['e0', 'e1', 'e2'])
   })

@@ -897,7 +897,7 @@ describe('the sources change', () => {
     expect(worded(await readRun(store.pool, held.id))).toMatchObject({
       state: 'running',
       message: expect.stringMatching(
-        /^3 planned rows are left out: .* or another HR source has their enterprise now/,
+        /^Planned rows left out: 3\. .* or another HR source has their enterprise now/,
       ),
     })
     expect(await employees()).toMatchObject([{ vanished: 0 }, { vanished: 0 }, { vanished: 0 }])

@@ -70,7 +70,7 @@ export class FilesServer implements HrServer {
       .sort(([a], [b]) => a.localeCompare(b))
       .map(([name, [first, ...others]]) => {
         const rows = others.reduce((sum, table) => sum + table.rows, first?.rows ?? 0)
-        return `${name} (${rows} rows${first?.encoding ? `, ${first.encoding}` : ''})`
+        return `${name} (${rows} ${rows === 1 ? 'row' : 'rows'}${first?.encoding ? `, ${first.encoding}` : ''})`
       })
     const writtenAt = Math.max(...read.map(table => table.writtenAt.getTime()))
     return {

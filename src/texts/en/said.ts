@@ -160,7 +160,7 @@ export const saidTexts = {
   'said.department_twice': 'dept_code {code} occurs twice',
   'said.department_active': 'active of {code} is neither true nor false',
   'said.department_closed_at': 'closed_at of {code} is not a date',
-  'said.departments_nameless': '{rows} rows have no dept_code',
+  'said.departments_nameless': 'rows without dept_code: {rows}',
   'said.departments_cycle': "departments are each other's parents: {path}",
   'said.mapping_unreadable': 'the file cannot be read ({reason})',
   'said.mapping_not_utf8': 'the file is not in UTF-8; save it as UTF-8',
@@ -347,9 +347,9 @@ export const saidTexts = {
   'said.rows_are_sent':
     'run {run}, which was approved, has the same rows and sends them: cancel it to stop them',
   'said.left_out':
-    '{count} planned rows are left out: a later plan that passed has seen newer ones, or a person has rejected them since.',
+    'Planned rows left out: {count}. A later plan that passed has seen newer ones, or a person has rejected them since.',
   'said.left_out_or_moved':
-    '{count} planned rows are left out: a later plan that passed has seen newer ones, a person has rejected them since, or another HR source has their enterprise now.',
+    'Planned rows left out: {count}. A later plan that passed has seen newer ones, a person has rejected them since, or another HR source has their enterprise now.',
   'said.unknown_names': 'unknown: {names}',
   'said.unknown_and_unread': 'unknown: {names}; {unread}',
   'said.of_source': 'HR source {name}: {reason}',
@@ -837,7 +837,7 @@ export const saidTexts = {
   'said.part_decided':
     'no undecided row of the plan of run {run} matches {names}: another person may have been faster',
   'said.part_differs':
-    'The decision would be about {count} rows of the plan of run {run} by now, not the {expected} that you saw: look at them again before you decide',
+    'The plan of run {run} has another number of rows to decide about by now: {count}, not the {expected} that you saw. Look at them again before you decide',
   'said.older_planner':
     'run {run} is decided in parts, which the version of this process does not know: it plans nothing until then',
   'said.no_run': 'there is no run {run}',
@@ -1007,9 +1007,9 @@ export const saidTexts = {
   'doctor.none_new': 'no updated_at is of the last day',
   'doctor.in_utc':
     'the newest updated_at is {time} ago: perhaps the times are in UTC, and read as those of China',
-  'doctor.in_future': '{count} rows have an updated_at in the future: every run reads them',
+  'doctor.in_future': 'rows with an updated_at in the future: {count}; every run reads them',
   'doctor.correct_times': 'Correct these times in HR, or the time zone of updated_at in the mapping.',
-  'doctor.undated': '{count} rows have no updated_at: every run reads them',
+  'doctor.undated': 'rows without updated_at: {count}; every run reads them',
   'doctor.let_hr_date': 'Let HR write updated_at with each change, or leave it out of the mapping.',
   'doctor.superuser': 'the role of DATABASE_URL is a superuser: what it runs can switch the audit off',
   'doctor.no_superuser':

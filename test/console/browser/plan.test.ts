@@ -284,7 +284,11 @@ test('filtered, ticked and approved in part, with old values from the platform; 
   // Meanwhile another person decides about one of them.
   await company.db.query(`select dirsync.reject_part($1, '{"keys": ["e0009"]}', 'not this')`, [run])
   await page.getByRole('button', { name: 'Reject 9 rows of this filter' }).click()
-  await page.getByText(/about 8 rows of the plan of run \d+ by now, not the 9 that you saw/).waitFor()
+  await page
+    .getByText(
+      /The plan of run \d+ has another number of rows to decide about by now: 8, not the 9 that you saw/,
+    )
+    .waitFor()
   await page.goto(`/runs/${run}/plan?key=e000`)
   await page.getByRole('form', { name: 'Decide about a part' }).getByLabel('Reason').fill('not those')
   await page.getByRole('button', { name: 'Reject 8 rows of this filter' }).click()
