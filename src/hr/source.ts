@@ -6,13 +6,7 @@ import { message } from '../texts/message.ts'
 import { countEmployees, type DepartmentsInHr, namesOfDepartments, readDepartments } from './departments.ts'
 import { MappingError } from './errors.ts'
 import { type LookupOptions, lookupEmployees, sampleLookup } from './lookup.ts'
-import {
-  assertDepartments,
-  type EmployeeMapping,
-  inspectDepartments,
-  inspectEmployees,
-  scanColumns,
-} from './mapping.ts'
+import { assertDepartments, type EmployeeMapping, inspectDepartments, inspectEmployees } from './mapping.ts'
 import { type HrEmployeeRow, type HrScan, openScan } from './scan.ts'
 import type {
   HrDelivery,
@@ -63,7 +57,7 @@ export type HrSourceSettings = Omit<HrOptions, 'server' | 'reread' | 'logger'> &
 
 /** The columns of the mappings, once they have passed every check. */
 interface MappingInspection {
-  /** Columns of every scan, in their order. */
+  /** Columns of the SELECT, in its order. */
   employees: { file: string; columns: string[]; fields: EmployeeField[] }
   /** Null without a departments' mapping; what is wrong with it, which concerns departments alone. */
   departments: { file: string; columns: string[] } | MappingError | null
@@ -125,7 +119,7 @@ export class HrSource {
     this.#mappings = undefined
     const { employees, departments } = await this.#inspected()
     return {
-      employees: { file: employees.file, columns: scanColumns(employees), fields: employees.fields },
+      employees: { file: employees.file, columns: [...employees.columns.keys()], fields: employees.fields },
       departments:
         departments === null || departments instanceof MappingError
           ? departments

@@ -106,7 +106,7 @@ test('of HR in MySQL, what its sessions are, what its user may, and how changes 
     "ok hr: sessions: time zone +08:00 (the server's own is -05:00), utf8mb4, no sql_mode",
     "warning hr: the HR server's sql_mode has ANSI_QUOTES, which mappings are read without",
     'warning hr: the HR user may write to tables (1), though dirsync never does',
-    'ok mapping: employees.sql: enterprise_code, userid, name',
+    'ok mapping: employees.sql: userid, name',
     'ok mapping: HR_DEPARTMENTS_SQL is not set: no department is ever deleted',
     'ok trigger: HR is not in PostgreSQL, which alone can have one: cron jobs find what HR changes, and at once with HR_POLL_SECONDS',
   ])
@@ -142,7 +142,7 @@ test('of HR in files, what was delivered, and why the present content is not com
   ]
   const rest = [
     'ok hr: not data, and not read: staff.xls',
-    'ok mapping: employees.sql: enterprise_code, userid, name',
+    'ok mapping: employees.sql: userid, name',
     'ok mapping: HR_DEPARTMENTS_SQL is not set: no department is ever deleted',
     'ok trigger: HR is in files: a new delivery is looked for every 2 s',
   ]

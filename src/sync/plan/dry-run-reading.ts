@@ -4,7 +4,7 @@ import { EMPLOYEE_FIELDS, type EmployeeField, keyText } from '../../directory/em
 import { emptyShare } from '../../directory/hash.ts'
 import { hideValue, maskOfRow } from '../../directory/masking.ts'
 import type { Place } from '../../hr/errors.ts'
-import { type EmployeeMapping, scanColumns } from '../../hr/mapping.ts'
+import type { EmployeeMapping } from '../../hr/mapping.ts'
 import type { HrSnapshot } from '../../hr/snapshot.ts'
 import { HrDataError, type HrEmployeeRow, isOfHr, MappingError } from '../../hr/source.ts'
 import type { NamedSource } from '../../hr/sources.ts'
@@ -157,7 +157,7 @@ function planWith(
   const { file, fields, fingerprint } = mapping
   const reader = {
     inspect: async () => ({
-      employees: { file, columns: scanColumns(mapping), fields },
+      employees: { file, columns: [...mapping.columns.keys()], fields },
       departments: null,
       fingerprint,
     }),

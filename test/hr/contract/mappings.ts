@@ -25,7 +25,7 @@ export function mappingContract(contract: Contract): void {
       expect(inspection).toEqual({
         employees: {
           file: 'employees.sql',
-          columns: ['enterprise_code', 'userid', 'name', 'dept_code'],
+          columns: ['name', 'userid', 'dept_code'],
           fields: ['name', 'dept_code'],
         },
         departments: { file: 'departments.sql', columns: ['dept_code', 'parent_code', 'active'] },
