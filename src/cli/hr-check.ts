@@ -165,7 +165,7 @@ function printNext(
   print('')
   if (isClean) print(colours.green(say('hr_check.clean')))
   else if (delivery && delivery.problem !== null) printText(say('hr_check.deliver_again'), 0)
-  else if (rows === 0) printText(say('hr_check.no_rows'), 0)
+  else if (rows === 0) printText(say('hr_check.no_rows', { kind: source.kind }), 0)
   else printText(say('hr_check.not_clean', { file: source.mapping }), 0)
   const given = (['mapping', 'source'] as const)
     .flatMap(name => (options[name] === undefined ? [] : [` --${name} ${shellWord(options[name])}`]))

@@ -549,3 +549,21 @@ describe('HR in files, while the folder does not hold a complete delivery', () =
     expect(code).toBe(1)
   })
 })
+
+test('of HR in files without rows, the advice is about files, not about rights', async () => {
+  const hr = await temporaryFolder()
+  const mapping = join(hr, 'employees.sql')
+  await writeFile(mapping, 'select id as userid, name from staff')
+  await writeFile(join(hr, 'staff.csv'), 'id,name\n')
+  const { code, stdout } = await dirsync(['hr', 'check'], {
+    HR_DATABASE_URL: `files:${hr}`,
+    HR_EMPLOYEES_SQL: mapping,
+    HR_FILES_COMPLETE: '0s',
+    HR_FILES_KEEP: await temporaryFolder(),
+  })
+  expect(code).toBe(1)
+  expect(stdout.replace(/\s+/g, ' ')).toContain(
+    'HR returns no rows at all: check the SELECT, and whether the files that HR delivers have any.',
+  )
+  expect(stdout).not.toMatch(/Row-level security|HR user/)
+})

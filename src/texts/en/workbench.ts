@@ -25,7 +25,7 @@ export const workbench = {
   'hr_check.no_room':
     'the values to compare do not fit into a temporary file ({reason}): set TMPDIR to a folder with more room, about 250 MB for a million employees',
   'hr_check.no_rows':
-    'HR returns no rows at all: check the SELECT, and what the HR user may read. Row-level security may hide all rows: `dirsync doctor` reports it.',
+    'HR returns no rows at all: check the SELECT, and {kind, select, files {whether the files that HR delivers have any.} mysql {which rows its views show the HR user.} other {what the HR user may read. Row-level security may hide all rows: `dirsync doctor` reports it.}}',
   'hr_check.doubts': 'Probably wrong',
   'hr_check.doubt.leavers':
     '{rows, number} of {of, number} have left ({values}): check how the SELECT tells who is active, or raise BREAKER_LEAVERS_PERCENT if it is right',

@@ -27,7 +27,7 @@ export const workbench = {
   'hr_check.no_room':
     '用于比较的临时文件无法写入（{reason}）：请用 TMPDIR 指定空间更大的目录，每百万员工约 250 MB',
   'hr_check.no_rows':
-    '人事系统没有返回任何行：请检查 SELECT 以及人事数据库用户的读取权限。行级安全策略可能隐藏了全部行：`dirsync doctor` 会说明。',
+    '人事系统没有返回任何行：请检查 SELECT 以及{kind, select, files {人事系统提供的文件中是否有数据。} mysql {其中的视图对人事数据库用户显示哪些行。} other {人事数据库用户的读取权限。行级安全策略可能隐藏了全部行：`dirsync doctor` 会说明。}}',
   'hr_check.doubts': '可疑之处',
   'hr_check.doubt.leavers':
     '{of, number} 名中有 {rows, number} 名已离职（{values}）：请检查 SELECT 如何判断在职；如确实如此，请调高 BREAKER_LEAVERS_PERCENT',
