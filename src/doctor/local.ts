@@ -5,7 +5,7 @@ import { CHANNEL_PREFIX } from '../alerts/channel-settings.ts'
 import { checkMailServer } from '../alerts/channels/mail.ts'
 import { type Config, ConfigError } from '../config.ts'
 import { assertNoPooler, onlyRow, type Pool, PoolerError } from '../lib/database.ts'
-import { codeOf, databaseTrouble, sentenceOf } from '../lib/failure.ts'
+import { codeOf, databaseTrouble, readOnlyTrouble, sentenceOf } from '../lib/failure.ts'
 import { isThisMachine } from '../lib/http-server.ts'
 import { MigrationError, migrationFindings } from '../lib/migrate.ts'
 import { ownZone, shortTime, zoneName } from '../lib/time-text.ts'
@@ -71,8 +71,8 @@ export async function examineDatabase(
   }
   const name = `PostgreSQL ${server.version}`
   if (server.isReadOnly) {
-    const finding = failed('database', message('doctor.read_only', { name }), message('doctor.make_writable'))
-    return { findings: [finding], isReady: false }
+    const { what, remedy } = readOnlyTrouble(name)
+    return { findings: [failed('database', what, remedy)], isReady: false }
   }
   const answers = ok('database', message('doctor.answers', { name }))
   let found: Awaited<ReturnType<typeof migrationFindings>>

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { DatabaseError } from 'pg'
 import { CodedError, message } from '../texts/message.ts'
+import { codeOf, READ_ONLY } from './failure.ts'
 import type { Logger } from './logger.ts'
 import { within } from './waiting.ts'
 
@@ -265,9 +266,6 @@ class StatementTimeoutError extends Error {
   }
 }
 
-/** SQLSTATE read_only_sql_transaction: what a standby answers to a statement that writes. */
-const READ_ONLY = '25006'
-
 /** True for the error of a statement that the client gave up: its connection is unusable. */
 function isGivenUp(error: unknown): boolean {
   return (
@@ -295,10 +293,6 @@ const DEADLOCK = '40P01'
 /** True for the error of a transaction that others were in the way of, or that took too long: the same may succeed another time. */
 export function isHeldUp(error: unknown): boolean {
   return isGivenUp(error) || isDeadlock(error) || codeOf(error) === CANCELED
-}
-
-function codeOf(error: unknown): string {
-  return (error as Partial<DatabaseError>).code ?? ''
 }
 
 const REPEATS = 5

@@ -3,7 +3,8 @@ import { inEnglish, inWords, type Message, message, type Said, saidBy } from '..
 /** The error in one sentence, with its cause where that adds something. Several wrong settings take a line each. */
 export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  if (codeOf(error) === 'EADDRINUSE') return inEnglish(portTaken(error))
+  const explained = explanationOf(error)
+  if (explained !== null) return inEnglish(explained)
   // A connection refused on both address families is an AggregateError without a message.
   const message =
     error.message ||
@@ -16,13 +17,19 @@ export function sentenceOf(error: unknown): string {
 /** The same for every reader: what a message says in their language, else the error's own sentence. */
 export function saidOf(error: unknown): Said {
   if (!(error instanceof Error)) return inWords(String(error))
-  if (codeOf(error) === 'EADDRINUSE') return portTaken(error)
-  return 'said' in error ? saidBy(error) : inWords(sentenceOf(error))
+  return explanationOf(error) ?? ('said' in error ? saidBy(error) : inWords(sentenceOf(error)))
 }
 
 /** The code of an error, in whatever form it carries one; empty without one. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
+/** What to do about errors that only name what happened; null for others. */
+function explanationOf(error: Error): Message | null {
+  const code = codeOf(error)
+  if (code === 'EADDRINUSE') return portTaken(error)
+  return code === READ_ONLY ? message('said.and_remedy', readOnlyTrouble()) : null
 }
 
 function portTaken(error: Error): Message {
@@ -35,11 +42,24 @@ const NO_DATABASE = '3D000'
 const NO_LOGIN = ['28000', '28P01']
 /** Of a user who may not do what was asked. */
 export const NO_RIGHT = '42501'
+/** Of a statement that writes, where only reading is possible: what a standby answers. */
+export const READ_ONLY = '25006'
+
+interface Trouble {
+  what: Message
+  remedy: Message
+}
+
+/** What is wrong with a database of dirsync's own that takes no writes, and what to do. */
+export function readOnlyTrouble(name = 'PostgreSQL'): Trouble {
+  return { what: message('doctor.read_only', { name }), remedy: message('doctor.make_writable') }
+}
 
 /** Why dirsync's own database cannot be used, and what to do. */
-export function databaseTrouble(error: unknown): { what: Message; remedy: Message } {
+export function databaseTrouble(error: unknown): Trouble {
   const reason = saidOf(error)
   const code = codeOf(error)
+  if (code === READ_ONLY) return readOnlyTrouble()
   if (code === NO_DATABASE)
     return { what: message('said.database_missing', { reason }), remedy: message('said.create_database') }
   if (NO_LOGIN.includes(code))

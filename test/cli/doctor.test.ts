@@ -121,16 +121,26 @@ test('a schema that this version cannot continue from is not called up to date',
 
 test('a database that takes no writes is named, and the platform is not blamed for it', async () => {
   const url = `${deployment.own.url}?options=-cdefault_transaction_read_only%3Don`
+  const remedy = 'Let DATABASE_URL name the primary, or switch default_transaction_read_only off.'
   const { failed, findings } = await examine({ DATABASE_URL: url })
   expect(failed.filter(({ check }) => check !== 'queue')).toEqual([
     {
       check: 'database',
       status: 'failed',
       what: expect.stringMatching(/^PostgreSQL \S+ is read-only, as a replica is$/),
-      remedy: 'Let DATABASE_URL name the primary, or switch default_transaction_read_only off.',
+      remedy,
     },
   ])
   expect(findings).toContainEqual(expect.objectContaining({ check: 'platform', status: 'warning' }))
+  const settings = { ...deployment.settings, DATABASE_URL: url }
+  for (const command of ['migrate', 'resync', 'start'])
+    expect(await dirsync([command], settings)).toMatchObject({
+      code: 1,
+      stderr: `dirsync: PostgreSQL is read-only, as a replica is. ${remedy}\n`,
+    })
+  expect((await dirsync(['migrate'], { ...settings, DIRSYNC_LANG: 'zh-CN' })).stderr).toMatch(
+    /只读状态.*主库/,
+  )
 })
 
 /** Lets a database's address name a user without any rights. */

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { NO_RIGHT } from '../../lib/failure.ts'
+import { NO_RIGHT, READ_ONLY } from '../../lib/failure.ts'
 import { inWords, type Message, message, SaidError } from '../../texts/message.ts'
 import type { MappingFile } from '../statement.ts'
 import { singleSelect } from '../statement.ts'
@@ -111,7 +111,7 @@ export async function carryOut(client: pg.ClientBase, statements: readonly strin
 }
 
 function remedy(error: pg.DatabaseError): Message {
-  if (error.code === NO_RIGHT || error.code === '25006')
+  if (error.code === NO_RIGHT || error.code === READ_ONLY)
     return message('said.trigger_needs_owner', { words: error.message })
   if (error.code === '55P03') return message('said.table_in_use')
   return inWords(error.message)
