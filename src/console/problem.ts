@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type HrError, HrUnavailableError } from '../hr/errors.ts'
 import { inWords, type Said, SaidError, saidBy } from '../texts/message.ts'
 import type { TextKey, TextValues } from '../texts/texts.ts'
 import type { AccessError, SlowedError } from './auth/failure.ts'
@@ -24,6 +25,7 @@ const STATUS = {
   key_refused: 422,
   too_many: 429,
   internal: 500,
+  mapping: 502,
   database: 503,
   hr: 503,
 } as const
@@ -117,6 +119,11 @@ export class Problem extends SaidError {
   get remedyKey(): TextKey | null {
     return this.kind === 'invalid' ? null : `error.${this.kind}.remedy`
   }
+}
+
+/** Why HR cannot be read: it is away, or it answers and the mapping does not fit it, which no later try mends. */
+export function hrProblem(error: HrError): Problem {
+  return new Problem(error instanceof HrUnavailableError ? 'hr' : 'mapping', saidBy(error), { cause: error })
 }
 
 /** Codes of src/sync/runs/commands.ts and src/lib/cursor.ts and src/console/auth/failure.ts for a request that cannot be carried out. */

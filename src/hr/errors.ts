@@ -78,8 +78,10 @@ export class HrDataError extends SaidError {
   }
 }
 
+export type HrError = HrUnavailableError | HrDataError | MappingError
+
 /** Whether an error reports a problem of HR rather than of ours. */
-export function isOfHr(error: unknown): error is HrUnavailableError | HrDataError | MappingError {
+export function isOfHr(error: unknown): error is HrError {
   return error instanceof HrUnavailableError || error instanceof HrDataError || error instanceof MappingError
 }
 

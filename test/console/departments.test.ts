@@ -254,6 +254,19 @@ test('a deletion is not said to come with the next run where no run reads the de
     expect(found).toMatchObject([{ dept_code: 'closed', deletable_at: null }])
 })
 
+test('a mapping that HR refuses is not taken for an HR that is away, and what it lacks is named', async () => {
+  // HR lacks the tables of the sample here.
+  const answer = await mapped.ask('operator', 'GET', '/api/v1/departments/run')
+  expect(answer.statusCode).toBe(502)
+  expect(answer.json()).toMatchObject({
+    code: 'mapping',
+    title: 'The mapping does not fit HR',
+    detail: expect.stringMatching(/employees\.sql:\d+:\d+: relation "hr\.\w+" does not exist/),
+  })
+  const page = await mapped.browse('operator', 'GET', '/departments/run')
+  expect(page.body).toContain('Correct the mapping, or the rows of HR')
+})
+
 test('of many enterprises each can be chosen', async () => {
   await mapped.pool.query(
     `insert into dirsync.department (enterprise_code, dept_code, active)

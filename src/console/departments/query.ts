@@ -8,9 +8,9 @@ import {
 } from '../../sync/plan/departments.ts'
 import { limitsOf } from '../../sync/runs/safety.ts'
 import { SaidText } from '../../texts/failures.ts'
-import { message, saidBy } from '../../texts/message.ts'
+import { message } from '../../texts/message.ts'
 import { cursor, listOf, pageSize } from '../endpoint.ts'
-import { Problem } from '../problem.ts'
+import { hrProblem, Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { previewDeletions } from './page.ts'
 import {
@@ -176,7 +176,7 @@ export async function readDeletions({ pool, hr, config }: Services): Promise<Del
       unread,
     }
   } catch (error) {
-    if (isOfHr(error)) throw new Problem('hr', saidBy(error), { cause: error })
+    if (isOfHr(error)) throw hrProblem(error)
     throw error
   }
 }

@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { EMPLOYEE_FIELDS } from '../../directory/employee.ts'
 import { isOfHr } from '../../hr/source.ts'
-import { saidBy } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { mayAs } from '../auth/viewer.ts'
 import { action, read, reason } from '../endpoint.ts'
-import { Problem } from '../problem.ts'
+import { hrProblem, Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import { inPath } from '../ui/paths.ts'
 import { pageOf } from '../ui/shown.ts'
@@ -146,7 +145,7 @@ async function reveal({ pool, hr }: EmployeeServices, ask: Ask, what: Parameters
   } catch (error) {
     if (error instanceof RevealError)
       throw new Problem('invalid', ask.t(`employees.reveal.${error.code}`), { cause: error })
-    if (isOfHr(error)) throw new Problem('hr', saidBy(error), { cause: error })
+    if (isOfHr(error)) throw hrProblem(error)
     throw error
   }
 }

@@ -136,8 +136,11 @@ export const common = {
   'error.paused.remedy': 'Resume them under Halts and processes, or with dirsync resume, and try again.',
   'error.key_refused': 'This action takes no Idempotency-Key',
   'error.key_refused.remedy': 'Send the request without the header.',
-  'error.hr': 'HR does not answer',
-  'error.hr.remedy': 'Try again once it does. `dirsync doctor` tells more.',
+  'error.hr': 'HR cannot be read',
+  'error.hr.remedy': 'Try again once it can. `dirsync doctor` tells more.',
+  'error.mapping': 'The mapping does not fit HR',
+  'error.mapping.remedy':
+    'Correct the mapping, or the rows of HR that it names: trying again does not help before. `dirsync hr check` tells more.',
   'common.by_person': '{name} ({via})',
   'common.via.api': 'API',
   'common.via.cli': 'shell',

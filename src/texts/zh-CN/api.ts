@@ -60,4 +60,6 @@ export const api = {
   'problem.database':
     'dirsync 的数据库未及时响应，无法确定更改是否生效；带有 Idempotency-Key 的请求不会重复执行。',
   'problem.hr': 'HR 未及时响应或拒绝了请求，未更改任何数据。',
+  'problem.mapping':
+    'HR 有响应，但无法执行映射，或返回了无法使用的行。未更改任何数据；detail 说明需要更正什么。',
 } as const satisfies Section<typeof English>
