@@ -25,6 +25,8 @@ If \`DATABASE_URL\`, \`HR_DATABASE_URL\`, \`HR_SOURCES\` and \`PLATFORM_BASE_URL
 nothing is required; \`PLATFORM_APP_ID\`, \`PLATFORM_APP_SECRET\` and \`PLATFORM_SIGN_ALGORITHM\` then have no effect.
 Otherwise a missing or wrong setting stops the start with exit code 2 and a sentence that names it. \`dirsync doctor\` also
 finds misspelt names.
+
+How the address of a PostgreSQL asks for TLS: [PostgreSQL with TLS](mapping.md#postgresql-with-tls).
 `
 
 const CHANNELS = `### Channels

@@ -148,19 +148,19 @@ function closedBySignal(settings: AsyncDisposable): Disposable {
 
 /** @throws FailedError if dirsync's own database cannot be used */
 export async function assertAnswers(pool: Pool): Promise<void> {
-  await usable(pool.query('select 1'))
+  await usable(() => pool.query('select 1'))
 }
 
-async function usable<T>(work: Promise<T>): Promise<T> {
+async function usable<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return await work
+    return await work()
   } catch (error) {
     throw new FailedError(message('said.and_remedy', databaseTrouble(error)), { cause: error })
   }
 }
 
 async function assertMigrated(pool: Pool, checked: CheckedSettings): Promise<void> {
-  const missing = await usable(missingMigrations(pool))
+  const missing = await usable(() => missingMigrations(pool))
   if (missing.length === 0) return
   if (checked.embedded) throw nothingHere(checked)
   throw new FailedError(

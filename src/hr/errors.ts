@@ -1,3 +1,4 @@
+import { type TlsParameters, tlsTrouble } from '../lib/failure.ts'
 import { CodedError, inWords, type Message, message, type Said, SaidError } from '../texts/message.ts'
 
 /** A position in a mapping's text, counted from 1. */
@@ -90,9 +91,14 @@ export function isExplained(error: unknown): error is Error {
   return isOfHr(error) || (error instanceof Error && error.name === 'AbortError')
 }
 
-/** @param reason the server's code, or that of the connection */
-export function hrAway(reason: string, cause: unknown): HrUnavailableError {
-  return new HrUnavailableError(message('said.hr_silent', { reason }), { cause })
+/**
+ * @param reason the server's code, or that of the connection
+ * @param parameters what its address says for TLS; without: as in PostgreSQL
+ */
+export function hrAway(reason: string, cause: unknown, parameters?: TlsParameters): HrUnavailableError {
+  const tls = tlsTrouble(cause, parameters)
+  const what = tls ? message('said.hr_without_tls', { ...tls }) : message('said.hr_silent', { reason })
+  return new HrUnavailableError(what, { cause })
 }
 
 const REFUSALS = {

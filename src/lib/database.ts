@@ -150,9 +150,18 @@ export function createClient(url: string, name: string): pg.Client {
   return client
 }
 
+/**
+ * An address for `pg`. Today it takes these modes for `verify-full`, and warns at each start that a later version will check
+ * less: naming what is meant keeps the check. An address that asks for libpq's own meanings has them.
+ */
+export function postgresAddress(url: string): string {
+  if (/[?&]uselibpqcompat=true(?:&|$)/.test(url)) return url
+  return url.replaceAll(/(?<=[?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/g, 'verify-full')
+}
+
 function connection(url: string, name: string) {
   return {
-    connectionString: url,
+    connectionString: postgresAddress(url),
     application_name: `dirsync ${name}`,
     types,
     connectionTimeoutMillis: CONNECT_MS,

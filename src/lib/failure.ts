@@ -55,6 +55,54 @@ export function readOnlyTrouble(name = 'PostgreSQL'): Trouble {
   return { what: message('doctor.read_only', { name }), remedy: message('doctor.make_writable') }
 }
 
+/** What the address of a server says for TLS. */
+export interface TlsParameters {
+  /** Names a file of authorities. */
+  authority: string
+  /** Encrypts, whatever the certificate. */
+  unchecked: string
+  off: string
+}
+
+const OF_POSTGRES: TlsParameters = {
+  authority: 'sslrootcert',
+  unchecked: 'sslmode=no-verify',
+  off: 'sslmode=disable',
+}
+
+/** OpenSSL's codes for a certificate, and Node.js's own for one of another host. */
+const CERTIFICATE =
+  /^(?:ERR_TLS_CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|CERT_|CRL_|INVALID_(?:CA|PURPOSE)$|HOSTNAME_MISMATCH$)/
+/** What MySQL's driver makes of all of them: only its message tells what is wrong. */
+const HANDSHAKE = 'HANDSHAKE_SSL_ERROR'
+/** The drivers' code or words for a server without TLS. */
+const NO_TLS = ['HANDSHAKE_NO_SSL_SUPPORT', 'The server does not support SSL connections']
+
+/** Why a server that answers cannot be reached with TLS, and what to do; null for another trouble. */
+export function tlsTrouble(error: unknown, parameters = OF_POSTGRES): Trouble | null {
+  if (!(error instanceof Error)) return null
+  const code = codeOf(error)
+  if (CERTIFICATE.test(code) || code === HANDSHAKE)
+    return {
+      what: message('said.tls_certificate', { reason: code === HANDSHAKE ? error.message : code }),
+      remedy: message('said.mend_certificate', {
+        authority: parameters.authority,
+        unchecked: parameters.unchecked,
+      }),
+    }
+  if (NO_TLS.includes(code || error.message))
+    return {
+      what: message('said.tls_missing'),
+      remedy: message('said.switch_tls_on', { off: parameters.off }),
+    }
+  const { syscall, path } = error as NodeJS.ErrnoException
+  if (syscall !== 'open' || path === undefined) return null
+  return {
+    what: message('said.file_is_unreadable', { file: path, reason: code }),
+    remedy: message('said.correct_path'),
+  }
+}
+
 /** Why dirsync's own database cannot be used, and what to do. */
 export function databaseTrouble(error: unknown): Trouble {
   const reason = saidOf(error)
@@ -66,5 +114,7 @@ export function databaseTrouble(error: unknown): Trouble {
     return { what: message('said.database_login', { reason }), remedy: message('said.correct_login') }
   if (code === NO_RIGHT)
     return { what: message('said.database_forbids', { reason }), remedy: message('said.name_owner') }
+  const tls = tlsTrouble(error)
+  if (tls !== null) return { ...tls, what: message('said.database_without_tls', { reason: tls.what }) }
   return { what: message('said.database_silent', { reason }), remedy: message('said.start_database') }
 }

@@ -30,16 +30,18 @@ export class Listener {
 
   /** Connects and listens. Never rejects: failures are retried. */
   async start(): Promise<void> {
-    const client = this.#options.connection()
-    this.#client = client
-    client.on('notification', ({ payload }) => this.#options.heard(payload ?? ''))
-    client.on('error', error => this.#lost(client, error))
-    client.on('end', () => this.#lost(client))
+    let opened: pg.Client | null = null
     try {
+      const client = this.#options.connection() // reads the files of certificates, which may be missing
+      opened = client
+      this.#client = client
+      client.on('notification', ({ payload }) => this.#options.heard(payload ?? ''))
+      client.on('error', error => this.#lost(client, error))
+      client.on('end', () => this.#lost(client))
       await client.connect()
       await this.#options.listen(client, this.#closing.signal)
     } catch (error) {
-      this.#lost(client, error as Error)
+      this.#lost(opened, error as Error)
     }
   }
 
@@ -49,10 +51,10 @@ export class Listener {
     await this.#client?.end().catch(() => undefined) // it may be gone already
   }
 
-  #lost(client: pg.Client, error?: Error): void {
+  #lost(client: pg.Client | null, error?: Error): void {
     if (this.#closing.signal.aborted || this.#client !== client) return
     this.#client = null
-    client.end().catch(() => undefined) // the rest of it; a second failure says nothing new
+    client?.end().catch(() => undefined) // the rest of it; a second failure says nothing new
     this.#retry = setTimeout(() => void this.start(), this.#options.lost(error))
   }
 }

@@ -13,7 +13,7 @@ import {
   UnsupportedPostgresVersionError,
 } from 'bullmq'
 import pg from 'pg'
-import { SESSION_SETTINGS } from '../lib/database.ts'
+import { postgresAddress, SESSION_SETTINGS } from '../lib/database.ts'
 import { saidOf } from '../lib/failure.ts'
 import { message } from '../texts/message.ts'
 import {
@@ -47,7 +47,7 @@ export function createPostgresStore(databaseUrl: string): QueueStore {
 
 function connect(url: string, role: ConnectionRole, onError: (error: unknown) => void): StoreConnection {
   const pool = new QueuePool({
-    connectionString: url,
+    connectionString: postgresAddress(url),
     max: CONNECTIONS[role],
     keepAlive: true,
     keepAliveInitialDelayMillis: 5_000,
@@ -175,7 +175,7 @@ async function examine(url: string): Promise<QueueCheck[]> {
 
 async function withClient<T>(url: string, action: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({
-    connectionString: url,
+    connectionString: postgresAddress(url),
     connectionTimeoutMillis: 5_000,
     application_name: 'dirsync-queue',
   })

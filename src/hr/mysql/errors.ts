@@ -47,6 +47,9 @@ const REFUSALS: Record<number | string, 'login' | 'database' | 'right' | 'full' 
   4031: 'lost',
   PROTOCOL_CONNECTION_LOST: 'lost',
 }
+/** What its address says for TLS. */
+const TLS = { authority: 'ssl-ca', unchecked: 'ssl-mode=required', off: 'ssl-mode=disabled' }
+
 const TOO_SLOW = new Set([1969, 3024])
 
 interface ServerError extends QueryError {
@@ -67,7 +70,7 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
   if (errno !== undefined && TOO_SLOW.has(errno) && timeoutMs !== null) return new HrTooSlowError(timeoutMs)
   const refusal = REFUSALS[errno ?? code ?? '']
   if (refusal) return hrRefuses(refusal, code ?? String(errno), error)
-  if (!sqlState || !sqlMessage || !errno) return hrAway(code ?? 'connection lost', error)
+  if (!sqlState || !sqlMessage || !errno) return hrAway(code ?? 'connection lost', error, TLS)
   if (TRANSIENT_STATES.test(sqlState) || TRANSIENT.has(errno) || !statement)
     return hrAway(code ?? sqlState, error)
   const { file } = statement.mapping

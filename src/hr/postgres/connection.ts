@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import pg, { type Connection, type Submittable } from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
+import { postgresAddress } from '../../lib/database.ts'
 import { hrTooOld } from '../errors.ts'
 import { toHrError } from './errors.ts'
 
@@ -27,7 +28,7 @@ const RAW: pg.CustomTypesConfig = { getTypeParser: () => (text: string | Buffer)
 /** The configuration of connections to HR. */
 export function connectionSettings(url: string, name = 'dirsync'): pg.ClientConfig {
   return {
-    connectionString: url,
+    connectionString: postgresAddress(url),
     application_name: name,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
@@ -55,16 +56,17 @@ export async function prepareSession(client: pg.ClientBase): Promise<void> {
 
 /** A dedicated connection, such as for a scan. @throws HrUnavailableError */
 export async function connectClient(url: string, name?: string): Promise<pg.Client> {
-  const client = new pg.Client(connectionSettings(url, name))
-  client.on('error', () => {}) // also reported by the query in flight
+  let client: pg.Client | undefined
   try {
+    client = new pg.Client(connectionSettings(url, name)) // reads the files of certificates
+    client.on('error', () => {}) // also reported by the query in flight
     await client.connect()
     await prepareSession(client)
+    return client
   } catch (error) {
-    void client.end().catch(() => {}) // the failure to connect is what counts
+    void client?.end().catch(() => {}) // the failure to connect is what counts
     throw toHrError(error)
   }
-  return client
 }
 
 /** For a query: by the extended protocol, in which the server accepts one statement only, however it parses the text. */

@@ -126,6 +126,13 @@ export const saidTexts = {
     'Run `dirsync doctor`; work continues by itself once HR answers again. After a new password or address, restart dirsync: settings are read at its start.',
   'said.hr_silent':
     'the HR database does not answer ({reason}); check HR_DATABASE_URL or HR_SOURCES, and that the server is up',
+  'said.hr_without_tls': 'the HR database cannot be reached with TLS: {what}. {remedy}',
+  'said.tls_certificate': 'its certificate is refused ({reason})',
+  'said.mend_certificate':
+    'A certificate must be valid today, for the host in the address, and of an authority that dirsync knows: name your own by {authority}=/path/ca.pem in the address, or in NODE_EXTRA_CA_CERTS. With {unchecked} nothing is checked, only encrypted.',
+  'said.tls_missing': 'it offers none',
+  'said.switch_tls_on': 'Switch TLS on there, or write {off} in the address, which encrypts nothing.',
+  'said.correct_path': 'Correct its path in the address, or let dirsync read it.',
   'said.hr_away': 'the HR database does not answer',
   'said.hr_late': 'the HR database did not answer within {seconds} s',
   'said.held_off': 'The platform asked to wait until {time}, so the call was not made.',
@@ -625,6 +632,7 @@ export const saidTexts = {
     'port {port} on {address} is taken, perhaps by another dirsync: choose another one (CONSOLE_PORT for the console, --port for the emulator), or run without the console: --roles scheduler,worker',
   'said.database_silent': "dirsync's own database does not answer: {reason}",
   'said.start_database': 'Start the server, or correct DATABASE_URL.',
+  'said.database_without_tls': "dirsync's own database cannot be reached with TLS: {reason}",
   'said.database_missing': "dirsync's own database is missing: {reason}",
   'said.create_database': 'Create the database, or correct its name in DATABASE_URL.',
   'said.database_login': "dirsync's own database refuses the login: {reason}",

@@ -194,6 +194,13 @@ export const failures = {
     '请运行 `dirsync doctor`；人事系统恢复后会自动继续。更换密码或地址后，请重启 dirsync：设置只在启动时读取。',
   'said.hr_silent':
     '人事数据库没有响应（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES，以及服务器是否正常运行',
+  'said.hr_without_tls': '无法通过 TLS 连接人事数据库：{what}。{remedy}',
+  'said.tls_certificate': '服务器的证书被拒绝（{reason}）',
+  'said.mend_certificate':
+    '证书必须在有效期内，与地址中的主机名一致，并由 dirsync 信任的机构签发：自有机构请在地址中用 {authority}=/path/ca.pem 指定，或设置 NODE_EXTRA_CA_CERTS。使用 {unchecked} 则只加密，不作任何校验。',
+  'said.tls_missing': '服务器不提供 TLS',
+  'said.switch_tls_on': '请在服务器上启用 TLS，或在地址中写 {off}（不加密）。',
+  'said.correct_path': '请更正地址中的路径，或让 dirsync 能够读取该文件。',
   'said.hr_away': '人事数据库没有响应',
   'said.hr_late': '人事数据库在 {seconds} 秒内没有响应',
   'said.held_off': '平台要求等待到 {time}，因此没有发出该调用。',
@@ -658,6 +665,7 @@ export const failures = {
     '{address} 的端口 {port} 已被占用，可能是另一个 dirsync：请更换端口（控制台用 CONSOLE_PORT，模拟平台用 --port），或不运行控制台：--roles scheduler,worker',
   'said.database_silent': 'dirsync 自身的数据库没有响应：{reason}',
   'said.start_database': '请启动服务器，或更正 DATABASE_URL。',
+  'said.database_without_tls': '无法通过 TLS 连接 dirsync 自身的数据库：{reason}',
   'said.database_missing': 'dirsync 自身的数据库不存在：{reason}',
   'said.create_database': '请创建该数据库，或更正 DATABASE_URL 中的数据库名。',
   'said.database_login': 'dirsync 自身的数据库拒绝登录：{reason}',

@@ -87,10 +87,13 @@ describe('with TLS', { tags: 'mariadb' }, () => {
 
   test.each([
     ['', /refuses the login/],
-    ['?ssl-mode=verify-ca', /does not answer \(/],
-    ['?ssl-ca=OTHER', /does not answer \(/],
-    ['?ssl-mode=verify-identity&ssl-ca=CA', /does not answer \(/],
-    ['?ssl-ca=/nowhere', /does not answer \(ENOENT\)/],
+    [
+      '?ssl-mode=verify-ca',
+      /its certificate is refused \(self-signed .* by ssl-ca=.* With ssl-mode=required nothing is checked/,
+    ],
+    ['?ssl-ca=OTHER', /its certificate is refused \(self-signed certificate in certificate chain\)/],
+    ['?ssl-mode=verify-identity&ssl-ca=CA', /its certificate is refused \(Hostname\/IP does not match/],
+    ['?ssl-ca=/nowhere', /with TLS: \/nowhere cannot be read \(ENOENT\)/],
   ])('%s does not', async (parameters, message) => {
     const error = await read(parameters.replace('CA', ca).replace('OTHER', other)).catch(failure => failure)
     expect(error).toBeInstanceOf(HrUnavailableError)
@@ -102,10 +105,18 @@ describe('with TLS', { tags: 'mariadb' }, () => {
       `${database.url}?ssl-mode=verify-ca&ssl-ca=${renewed}`,
       "select 1 as userid, 'n' as name",
     )
-    await expect(source.mapping()).rejects.toThrow('does not answer')
+    await expect(source.mapping()).rejects.toThrow('its certificate is refused')
     await copyFile(ca, renewed)
     expect((await source.lookup([key('1')])).size).toBe(1)
   })
+})
+
+test('a server without TLS is said to have none', { tags: 'mariadb' }, async () => {
+  await using server = await startMariadb(['--skip-ssl'])
+  await using database = await createMariadbDatabase(server)
+  await expect(
+    hrSource(`${database.url}?ssl-mode=required`, "select 1 as userid, 'n' as name").inspect(),
+  ).rejects.toThrow('it offers none. Switch TLS on there, or write ssl-mode=disabled in the address')
 })
 
 test('a scan that is held back for longer than the server waits by default goes on all the same', {

@@ -93,3 +93,11 @@ test('a server that refuses the login for the moment is asked again within secon
   await until(async () => heard.length === 1)
   expect(performance.now() - refusedAt).toBeLessThan(20_000)
 })
+
+test('without the file of its authority HR is not listened to, which is warned of and ends nothing', async () => {
+  const lines: string[] = []
+  const logger = pino({ level: 'warn', serializers: SERIALIZERS }, { write: line => lines.push(line) })
+  listen('postgres://127.0.0.1:1/hr?sslrootcert=/nowhere/ca.pem', 'production', logger)
+  await until(async () => lines.length > 0)
+  expect(lines[0]).toContain('/nowhere/ca.pem cannot be read (ENOENT)')
+})

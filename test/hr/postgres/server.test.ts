@@ -185,12 +185,12 @@ test.each([
   },
 )
 
-test('a driver that cannot connect is quoted', async () => {
+test('a server without TLS is said to have none, also by a look-up', async () => {
   const database = await hrDatabase('')
   const source = hrSource(`${database.url}?sslmode=no-verify`, `select '1' as userid, 'n' as name`)
   const refusal = {
     code: 'HR_UNAVAILABLE',
-    message: expect.stringContaining('does not answer (The server does not support SSL connections)'),
+    message: expect.stringContaining('cannot be reached with TLS: it offers none'),
   }
   await expect(source.inspect()).rejects.toMatchObject(refusal)
   await expect(source.lookup([key('1')])).rejects.toMatchObject(refusal)

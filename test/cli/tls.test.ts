@@ -1,0 +1,142 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { generate } from 'selfsigned'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { startEmbeddedPostgres } from '../../src/trial/postgres.ts'
+import { until } from '../helpers/company.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
+import { dirsync, dirsyncProcess } from './dirsync.ts'
+
+/** PostgreSQL with a certificate that it has signed itself. */
+
+let server: Awaited<ReturnType<typeof startEmbeddedPostgres>>
+let [certificate, mapping] = ['', '']
+
+beforeAll(async () => {
+  const folder = await temporaryFolder()
+  mapping = join(folder, 'employees.sql')
+  await writeFile(mapping, `select 'e1' as userid, 'Ann' as name`)
+  server = await startEmbeddedPostgres({ dataDir: join(folder, 'data') })
+  const { cert, private: key } = await generate([{ name: 'commonName', value: 'localhost' }], {
+    extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: 'localhost' }] }],
+  })
+  certificate = join(folder, 'ca.pem')
+  await writeFile(certificate, cert)
+  await administer(async admin => {
+    const { rows } = await admin.query<{ data_directory: string }>('show data_directory')
+    // By the server, whose user has to own the key.
+    for (const [name, text] of [
+      ['server.crt', cert],
+      ['server.key', key],
+    ] as const)
+      await admin.query(
+        `copy (select string_to_table(${pg.escapeLiteral(text.trim())}, e'\\n'))
+         to program 'umask 077; tr -d ''\\r'' > ${rows[0]?.data_directory}/${name}'`,
+      )
+  })
+  await offerTls(true)
+  return () => server.stop()
+})
+
+async function administer(action: (admin: pg.Client) => Promise<unknown>): Promise<void> {
+  const admin = new pg.Client(server.url('postgres'))
+  await admin.connect()
+  try {
+    await action(admin)
+  } finally {
+    await admin.end()
+  }
+}
+
+/** New connections get it once the server has read its settings again. */
+function offerTls(isOn: boolean): Promise<void> {
+  return administer(async admin => {
+    await admin.query(`alter system set ssl = ${isOn ? 'on' : 'off'}`)
+    await admin.query('select pg_reload_conf()')
+    await until(async () => (await admin.query('show ssl')).rows[0]?.ssl === (isOn ? 'on' : 'off'))
+  })
+}
+
+const address = (parameters: string, host = 'localhost') =>
+  server.url('postgres').replace('127.0.0.1', host) + parameters.replace('CA', certificate)
+const asHr = (parameters: string, host?: string) => ({
+  HR_DATABASE_URL: address(parameters, host),
+  HR_EMPLOYEES_SQL: mapping,
+})
+const asOwn = (parameters: string) => ({ DATABASE_URL: address(parameters) })
+
+test.each([
+  '?sslmode=no-verify',
+  '?sslrootcert=CA',
+  '?sslmode=require&sslrootcert=CA',
+  '?uselibpqcompat=true&sslmode=require',
+  '?sslmode=disable',
+  '',
+])('with %j HR and dirsync’s own database are used', async parameters => {
+  expect(await dirsync(['hr', 'check'], asHr(parameters))).toMatchObject({ code: 0, stderr: '' })
+  expect(await dirsync(['migrate'], asOwn(parameters))).toMatchObject({ code: 0 })
+})
+
+const REMEDY =
+  'A certificate must be valid today, for the host in the address, and of an authority that dirsync knows: name your own by ' +
+  'sslrootcert=/path/ca.pem in the address, or in NODE_EXTRA_CA_CERTS. With sslmode=no-verify nothing is checked, only encrypted.'
+
+test.each([
+  ['?sslmode=prefer', 'localhost', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+  ['?sslmode=require', 'localhost', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+  ['?sslmode=verify-ca', 'localhost', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+  ['?sslmode=verify-full', 'localhost', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+  ['?sslmode=verify-ca&sslrootcert=CA', '127.0.0.1', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+])(
+  '%s at %s: a certificate that is refused is said to be, with what makes it fit',
+  async (parameters, host, reason) => {
+    const { stderr } = await dirsync(['hr', 'check'], asHr(parameters, host))
+    expect(stderr).toBe(
+      `dirsync: the HR database cannot be reached with TLS: its certificate is refused (${reason}). ${REMEDY}\n`,
+    )
+  },
+)
+
+test('the same of dirsync’s own database, in the language of the reader', async () => {
+  const settings = asOwn('?sslmode=require')
+  expect((await dirsync(['migrate'], settings)).stderr).toBe(
+    `dirsync: dirsync's own database cannot be reached with TLS: its certificate is refused (DEPTH_ZERO_SELF_SIGNED_CERT). ${REMEDY}\n`,
+  )
+  expect((await dirsync(['migrate'], { ...settings, DIRSYNC_LANG: 'zh-CN' })).stderr).toMatch(
+    /证书被拒绝（DEPTH_ZERO_SELF_SIGNED_CERT）.*sslrootcert=.*sslmode=no-verify/,
+  )
+})
+
+test('an authority’s file that cannot be read is named', async () => {
+  expect((await dirsync(['hr', 'check'], asHr('?sslrootcert=/nowhere/ca.pem'))).stderr).toContain(
+    'the HR database cannot be reached with TLS: /nowhere/ca.pem cannot be read (ENOENT). Correct its path',
+  )
+  expect((await dirsync(['migrate'], asOwn('?sslrootcert=/nowhere/ca.pem'))).stderr).toContain(
+    "dirsync's own database cannot be reached with TLS: /nowhere/ca.pem cannot be read (ENOENT). Correct its path",
+  )
+})
+
+test('NODE_EXTRA_CA_CERTS makes sslmode=require trust an authority, and nothing warns of what pg may change', async () => {
+  const trusted = { NODE_EXTRA_CA_CERTS: certificate }
+  for (const [args, settings] of [
+    [['hr', 'check'], asHr('?sslmode=require')],
+    [['migrate'], asOwn('?sslmode=require')],
+  ] as const) {
+    const { code, stderr } = await dirsyncProcess([...args], { ...settings, ...trusted })
+    expect(code).toBe(0)
+    expect(stderr).not.toContain('SECURITY WARNING')
+  }
+})
+
+test('a server without TLS is said to have none', async () => {
+  await offerTls(false)
+  onTestFinished(() => offerTls(true))
+  const what = 'cannot be reached with TLS: it offers none. Switch TLS on there, or write sslmode=disable'
+  expect((await dirsync(['hr', 'check'], asHr('?sslmode=require'))).stderr).toContain(
+    `the HR database ${what}`,
+  )
+  expect((await dirsync(['migrate'], asOwn('?sslmode=no-verify'))).stderr).toContain(
+    `dirsync's own database ${what}`,
+  )
+})
