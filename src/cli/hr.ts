@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { loadConfig } from '../config.ts'
+import { HrUnavailableError } from '../hr/errors.ts'
 import { readMappingFile } from '../hr/mapping.ts'
 import { connectClient } from '../hr/postgres/connection.ts'
 import {
@@ -11,8 +12,8 @@ import {
   TriggerTableError,
 } from '../hr/postgres/trigger.ts'
 import { createLogger } from '../lib/logger.ts'
-import { message, saidBy } from '../texts/message.ts'
-import { FailedError, UsageError } from './failure.ts'
+import { message, saidBy, says } from '../texts/message.ts'
+import { FailedError, saidOf, UsageError } from './failure.ts'
 import { hrCheckCommand } from './hr-check.ts'
 import { hrInitCommand } from './hr-init.ts'
 import { said, say } from './language.ts'
@@ -95,7 +96,9 @@ async function change(options: TriggerOptions, what: 'install' | 'remove'): Prom
   const { address, employeesSql: file } = oneSource(settings.config.sources, options.source)
   const url = options.url ?? address
   if (!/^postgres(?:ql)?:/.test(url)) throw new UsageError(message('said.trigger_only_postgres'))
-  const client = await connectClient(url)
+  const client = await connectClient(url).catch(error => {
+    throw options.url === undefined ? error : ofUrl(error)
+  })
   try {
     const mapping = { file, sql: await readMappingFile(file) }
     const { tables, statements } =
@@ -121,4 +124,12 @@ async function change(options: TriggerOptions, what: 'install' | 'remove'): Prom
   } finally {
     await client.end()
   }
+}
+
+/** A failure to connect, where the address is that of --url: it names the settings of HR. What is wrong with TLS names neither. */
+function ofUrl(error: unknown): unknown {
+  if (!(error instanceof HrUnavailableError) || says(error.said, 'said.hr_without_tls')) return error
+  // Without a cause, the server was reached.
+  if (error.cause === undefined) return error
+  return new FailedError(message('said.url_unusable', { reason: saidOf(error.cause) }), { cause: error })
 }

@@ -47,6 +47,26 @@ test('a server of another kind does not support it', async () => {
   expect(stderr).toContain('only a PostgreSQL HR can have the trigger')
 })
 
+test.each([
+  ['a login that is refused', (url: URL) => Object.assign(url, { username: 'no_such_role' }), 'no_such_role'],
+  [
+    'a database that is not there',
+    (url: URL) => Object.assign(url, { pathname: '/no_such_db' }),
+    'no_such_db',
+  ],
+  ['a server that is down', (url: URL) => Object.assign(url, { port: '1' }), 'ECONNREFUSED'],
+])('%s is said of --url where that is given, and else of the setting', async (_what, wrong, named) => {
+  const url = wrong(new URL(company.settings.HR_DATABASE_URL ?? '')).href
+  const given = await dirsync(['hr', 'install-trigger', '--url', url], company.settings)
+  expect(given).toMatchObject({ code: 1, stdout: '' })
+  expect(given.stderr).toMatch(
+    new RegExp(`^dirsync: cannot connect to the database of --url: .*${named}.*Check user, password, host`),
+  )
+  expect(given.stderr).not.toMatch(/HR_DATABASE_URL|HR_SOURCES/)
+  const set = await dirsync(['hr', 'install-trigger'], { ...company.settings, HR_DATABASE_URL: url })
+  expect(set.stderr).toContain('HR_DATABASE_URL')
+})
+
 test('what is committed in HR is sent at once, by one run however many processes hear it', async () => {
   const installed = await dirsync(['hr', 'install-trigger', '--json'], company.settings)
   expect(installed.json().tables).toEqual([{ table: '"public"."person"', names: 'userid' }])

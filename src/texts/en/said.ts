@@ -665,6 +665,8 @@ export const saidTexts = {
   'said.asks_nobody':
     'this moves money, and there is no terminal to ask on: give --yes to send the {what} without a question',
   'said.nothing_was_sent': 'nothing was sent',
+  'said.url_unusable':
+    'cannot connect to the database of --url: {reason}. Check user, password, host and database in it.',
   'said.trigger_only_postgres':
     'only a PostgreSQL HR can have the trigger: give --url with a postgres:// address, or set HR_POLL_SECONDS',
   'said.not_a_number': '{text} is not a {what} number: give a whole number from 1',

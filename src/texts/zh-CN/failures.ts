@@ -697,6 +697,7 @@ export const failures = {
   'said.not_json': '{name} 应为 JSON 文本',
   'said.asks_nobody': '此操作涉及资金，且没有终端可供询问：请用 --yes 直接发送{what}',
   'said.nothing_was_sent': '未发送任何内容',
+  'said.url_unusable': '无法连接 --url 指定的数据库：{reason}。请检查其中的用户、密码、主机和数据库。',
   'said.trigger_only_postgres':
     '只有 PostgreSQL 人事数据库才能安装触发器：请用 --url 给出 postgres:// 地址，或设置 HR_POLL_SECONDS',
   'said.not_a_number': '{text} 不是{what}编号：请给出从 1 起的整数',
