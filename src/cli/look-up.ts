@@ -90,9 +90,10 @@ function brokenRules(
 ): UsageError {
   // A field within an object has no flag of its own.
   const nameOf = (field: string) => (field === '' ? operation : field.includes('.') ? field : flagOf(field))
-  // Values from the shell or a file are texts already, so this part of a rule would only confuse.
-  const ruleOf = (rule: string) => rule.replace(/, as a text$/, '')
-  return new UsageError(problems.map(({ field, rule }) => `${nameOf(field)} ${ruleOf(rule)}`).join('\n'))
+  const lines = problems.map(problem =>
+    said(message('said.wanted_of', { what: nameOf(problem.field), wanted: problem.said })),
+  )
+  return new UsageError(lines.join('\n'))
 }
 
 function explained(error: PlatformError, operation: string, failure: Message): FailedError {

@@ -1,7 +1,7 @@
 import { unitOf } from '../directory/difference.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../directory/employee.ts'
 import { maskText } from '../directory/masking.ts'
-import { type Message, message } from '../texts/message.ts'
+import { inEnglish, type Message, message } from '../texts/message.ts'
 import {
   type CatalogueEntry,
   type CatalogueMessages,
@@ -28,7 +28,14 @@ export type FailureKind =
 /** A parameter that breaks a rule; never its value. */
 export interface ParameterProblem {
   field: string
+  /** In English. */
   rule: string
+  /** The rule for readers of every language. */
+  said: Message
+}
+
+export function parameterProblem(field: string, said: Message): ParameterProblem {
+  return { field, rule: inEnglish(said), said }
 }
 
 /** The facts of a failure. */
@@ -216,11 +223,11 @@ function unitOfParameter(parameter: string): HeldBackField | undefined {
 function whatFailed(failure: PlatformFailure, { meaning, remedy }: CatalogueMessages) {
   const { operation, kind, platformCode, httpStatus, traceId } = failure
   if (failure.problems !== undefined) {
-    const problems = failure.problems
-      .map(({ field, rule }) => (field === '' ? rule : `${field} ${rule}`))
-      .join('; ')
+    const problems = failure.problems.map(({ field, said }) =>
+      field === '' ? said : message('said.wanted_of', { what: field, wanted: said }),
+    )
     return {
-      what: `${operation} was not sent (${problems})`,
+      what: `${operation} was not sent (${problems.map(inEnglish).join('; ')})`,
       said: message('said.call_not_sent', { operation, problems, meaning, remedy }),
     }
   }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CLEAR_VALUE } from '../directory/field-rules.ts'
 import { fits, normaliseDate, normaliseMonthDay, platformTime } from '../lib/text.ts'
+import { worded } from '../texts/message.ts'
 
 /**
  * Building blocks of the operations' schemas. Parameters are texts, trimmed and not empty, as they are sent. Answers are parsed
@@ -9,36 +10,33 @@ import { fits, normaliseDate, normaliseMonthDay, platformTime } from '../lib/tex
 
 /** Text of `least` to `limit` characters (code points) that UTF-8 can carry. */
 export function text(limit: number, least = 1, rule?: string) {
-  const range = least <= 1 ? `at most ${limit}` : `${least} to ${limit}`
   return z
-    .string('must be a text')
+    .string(worded('said.must_be_text'))
     .refine(
       value => value.isWellFormed() && fits(value, limit) && (least <= 1 || !fits(value, least - 1)),
-      rule ?? `must have ${range} characters, each of them complete`,
+      rule ??
+        (least <= 1
+          ? worded('said.must_have_at_most', { limit })
+          : worded('said.must_have_between', { least, limit })),
     )
 }
 
 /** Whole number of at most ten digits. */
-export const digits = z
-  .string()
-  .refine(value => /^\d{1,10}$/.test(value), 'must be a whole number of 1 to 10 digits')
+export const digits = z.string().refine(value => /^\d{1,10}$/.test(value), worded('said.must_be_digits'))
 
 /** One of a few texts. */
-export function oneOfTexts<const T extends readonly string[]>(values: T, meaning: string) {
-  return z.enum(values, `must be ${meaning}`)
+export function oneOfTexts<const T extends readonly string[]>(values: T, rule: string) {
+  return z.enum(values, rule)
 }
 
 /** Whole number from `least` to `most`, as a number or as digits. */
 export function whole(least: number, most: number) {
-  return wholeWhere(
-    value => value >= least && value <= most,
-    `must be a whole number from ${least} to ${most}`,
-  )
+  return wholeWhere(value => value >= least && value <= most, worded('said.must_be_whole', { least, most }))
 }
 
 /** One of a few whole numbers, as a number or as digits. */
-export function wholeOf(values: readonly number[], meaning: string) {
-  return wholeWhere(value => values.includes(value), `must be ${meaning}`)
+export function wholeOf(values: readonly number[], rule: string) {
+  return wholeWhere(value => values.includes(value), rule)
 }
 
 function wholeWhere(holds: (value: number) => boolean, rule: string) {
@@ -53,22 +51,22 @@ function wholeWhere(holds: (value: number) => boolean, rule: string) {
  * written digit for digit by `JSON.stringify`.
  */
 export function decimal(least: string, most: string) {
-  const rule = `must be a decimal from ${least} to ${most} with at most 2 places, as a text`
+  const limits = { least, most }
   return z
-    .string({ error: ({ input }) => (typeof input === 'number' ? `${rule}, not a number` : rule) })
+    .string(worded('said.must_be_decimal_text', limits))
     .refine(
       value =>
         /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,2})?$/.test(value) &&
         compareDecimals(value, least) >= 0 &&
         compareDecimals(value, most) <= 0,
-      rule,
+      worded('said.must_be_decimal', limits),
     )
     .transform(rawNumber)
 }
 
 /** An external number of the merchant. The client, which knows the application id, checks that the number begins with it. */
 export function externalNumber(limit: number, least: number) {
-  return text(limit, least, `must have ${least} to ${limit} characters and begin with the application id`)
+  return text(limit, least, worded('said.must_be_external_number', { least, limit }))
 }
 
 /**
@@ -83,26 +81,26 @@ export function fitsNotification(value: string): boolean {
 }
 
 /** `yyyy-MM-dd` of a day that exists. */
-export const date = z.string().refine(value => normaliseDate(value) === value, 'must be a date yyyy-MM-dd')
+export const date = z.string().refine(value => normaliseDate(value) === value, worded('said.must_be_date'))
 
 /** `yyyy-MM-dd` of a day that exists, or the value that clears the field. */
 export const clearableDate = z
   .string()
-  .refine(value => value === CLEAR_VALUE || normaliseDate(value) === value, 'must be a date yyyy-MM-dd')
+  .refine(value => value === CLEAR_VALUE || normaliseDate(value) === value, worded('said.must_be_date'))
 
 /** As {@link clearableDate}; also `MM-dd`. */
 export const clearableBirthday = z
   .string()
   .refine(
     value => value === CLEAR_VALUE || normaliseDate(value) === value || normaliseMonthDay(value) === value,
-    'must be a date yyyy-MM-dd or MM-dd',
+    worded('said.must_be_date_or_day'),
   )
 
 export const enterpriseCode = text(20)
 export const userid = text(100)
 export const mobile = text(20, 6)
 export const email = text(100)
-export const thirdType = oneOfTexts(['1', '2', '3', '4', '5'], 'a third type from 1 to 5')
+export const thirdType = oneOfTexts(['1', '2', '3', '4', '5'], worded('said.must_be_third_type'))
 
 /** A text of an answer; a number becomes its text; null and absence are allowed. */
 export const answerText = z.union([z.string(), z.number().transform(String)]).nullish()
@@ -127,7 +125,7 @@ export const wholeOrNull = answerInteger.transform(value => value ?? null)
 export const decimalOrNull = answerText.transform((value, context) => {
   if (value === null || value === undefined || value === '') return null
   const decimal = plainDecimal(value)
-  if (decimal === null) context.addIssue('must be a decimal')
+  if (decimal === null) context.addIssue('no decimal')
   return decimal
 })
 

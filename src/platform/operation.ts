@@ -1,5 +1,6 @@
 import type { z } from 'zod'
-import type { ParameterProblem } from './errors.ts'
+import { message } from '../texts/message.ts'
+import { type ParameterProblem, parameterProblem } from './errors.ts'
 
 /** What a request's rules need to know about its application. */
 export interface Application {
@@ -81,7 +82,7 @@ export function foreignNumbers(
 ): ParameterProblem[] {
   return Object.entries(numbers)
     .filter(([, number]) => number !== undefined && !number.startsWith(appId))
-    .map(([field]) => ({ field, rule: 'must begin with the application id' }))
+    .map(([field]) => parameterProblem(field, message('said.must_begin_with_app_id')))
 }
 
 /** The operations of section 4. */

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import type { EmployeeKey } from '../directory/employee.ts'
 import { trimText } from '../lib/text.ts'
-import { type ParameterProblem, PlatformError } from './errors.ts'
+import { message, saidBySchema } from '../texts/message.ts'
+import { type ParameterProblem, PlatformError, parameterProblem } from './errors.ts'
 import type { HttpRequest } from './exchange.ts'
 import type { Application, Operation } from './operation.ts'
 
@@ -79,17 +80,17 @@ interface Issue {
   keys?: readonly string[]
 }
 
-function problemsOf({ code, message, path, keys }: Issue, values: object): ParameterProblem[] {
+function problemsOf({ code, message: rule, path, keys }: Issue, values: object): ParameterProblem[] {
   const field = path.join('.')
   if (code === 'unrecognized_keys') {
-    return (keys ?? []).map(key => ({
-      field: [...path, key].join('.'),
-      rule: 'is no parameter of this operation',
-    }))
+    return (keys ?? []).map(key =>
+      parameterProblem([...path, key].join('.'), message('said.is_no_parameter')),
+    )
   }
-  if (code !== 'invalid_type' && code !== 'invalid_union') return [{ field, rule: message }]
+  if (code !== 'invalid_type' && code !== 'invalid_union')
+    return [parameterProblem(field, saidBySchema(rule))]
   const value = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown>)?.[key], values)
-  return [{ field, rule: value === undefined ? 'is required' : message }]
+  return [parameterProblem(field, value === undefined ? message('said.is_required') : saidBySchema(rule))]
 }
 
 /**

@@ -88,6 +88,21 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
     expect(await dirsync(...args)).toMatchObject({ code: 2, stderr: `dirsync: ${sentence}\n` })
   })
 
+  const refund = ['refund', 'send', '--reason', 'x', '--yes']
+  test.each<[string[], RegExp]>([
+    [[...refund, '--order', 'other', '--amount', '0.01'], /^dirsync: --order 应以应用 ID 开头\n/],
+    [
+      [...refund, '--order', 'test-application-1', '--amount', '0'],
+      /^dirsync: --amount 应为 0\.01 至 99999999\.99 的小数，最多两位小数\n/,
+    ],
+    [['platform', 'employee/openid', '--userid', 'e0001'], /^dirsync: --seller_appid 为必填项\n/],
+    [['orders', 'record', '1'], /^dirsync: <outer-trade-no> 应为 10 至 30 个字符，并以应用 ID 开头\n/],
+    [['platform', 'employee/get'], /^dirsync: employee\/get 至少需要以下之一：userid、mobile、email\n/],
+  ])('%j is refused by a rule of the platform, in Chinese', async (args, sentence) => {
+    const { code, stderr } = await dirsync(...args)
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(sentence) })
+  })
+
   test('another account is refused, and a wrong setting', async () => {
     const settings = { ...company.settings, DIRSYNC_LANG: 'zh-CN' }
     const other = await run(['plan'], { ...settings, PLATFORM_APP_ID: 'other' })

@@ -323,7 +323,7 @@ describe('a top-up', () => {
     const args = ['topup', 'send', '--account', ACCOUNT, '--amount', '1.00', '--yes']
     const wrong = await dirsync(...args)
     expect(wrong.code).toBe(2)
-    expect(wrong.stderr).toMatch(/needs one of taxpayer and identifier/)
+    expect(wrong.stderr).toMatch(/needs at least one of taxpayer, identifier/)
   })
 })
 

@@ -5,8 +5,10 @@ import {
   OutcomeUnknownError,
   PlatformError,
   type PlatformFailure,
+  parameterProblem,
 } from '../../src/platform/errors.ts'
 import { inLanguage } from '../../src/texts/failures.ts'
+import { message } from '../../src/texts/message.ts'
 
 const REFUND = 'seller/v3/pay/syncRefund'
 
@@ -134,7 +136,8 @@ describe('verdicts', () => {
   })
 
   test('a request that was not sent is parked, for its field if it is one unit', () => {
-    const problem = (field: string) => ({ field, rule: 'must have at most 20 characters' })
+    const problem = (field: string) =>
+      parameterProblem(field, message('said.must_have_at_most', { limit: 20 }))
     const parked = (...fields: string[]) =>
       verdict({ kind: 'invalid_request', problems: fields.map(problem) })
     expect(parked('code')).toMatchObject({ disposition: 'park', field: 'corp_code' })
@@ -271,13 +274,16 @@ describe('the error', () => {
 
   test('about a request that was not sent names what is wrong with it', () => {
     const problems = [
-      { field: 'mobile', rule: 'is required' },
-      { field: '', rule: 'needs one of a and b' },
+      parameterProblem('mobile', message('said.is_required')),
+      parameterProblem('', message('said.needs_one_of', { names: ['a', 'b'] })),
     ]
-    const { message, said, code } = new PlatformError(failure({ kind: 'invalid_request', problems }))
+    const { message: words, said, code } = new PlatformError(failure({ kind: 'invalid_request', problems }))
     expect(code).toBe('PLATFORM_INVALID_REQUEST')
-    expect(message).toMatch(/^employee\/update was not sent \(mobile is required; needs one of a and b\): /)
-    expect(inLanguage('en', said)).toBe(message)
+    expect(words).toMatch(
+      /^employee\/update was not sent \(mobile is required; needs at least one of a, b\): /,
+    )
+    expect(inLanguage('en', said)).toBe(words)
+    expect(inLanguage('zh-CN', said)).toContain('（mobile 为必填项；至少需要以下之一：a、b）')
   })
 
   test('has a cause only where it was given one', () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { worded } from '../../texts/message.ts'
 import {
   decimalOrNull,
   enterpriseCode,
@@ -58,7 +59,7 @@ export const taxpayerList = defineOperation({
     identifier: text(45),
     enterprise_code: enterpriseCode.optional(),
     taxpayer_name: text(100).optional(),
-    taxpayer_nature: wholeOf([1, 2], '1 (general taxpayer) or 2 (small-scale taxpayer; default)').optional(),
+    taxpayer_nature: wholeOf([1, 2], worded('said.must_be_nature')).optional(),
     page_no: whole(1, MOST_PAGES).optional(),
     page_size: whole(1, 100).optional(),
   }),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { fits, parsedJson } from '../../lib/text.ts'
+import { worded } from '../../texts/message.ts'
 import {
   answerInteger,
   answerText,
@@ -35,9 +36,9 @@ export const employeeUpdate = defineOperation({
       code: text(20).optional(),
       new_corp_code: z
         .string()
-        .regex(/^[0-9A-Za-z]{1,20}$/, 'must have 1 to 20 letters and digits, and nothing else')
+        .regex(/^[0-9A-Za-z]{1,20}$/, worded('said.must_be_work_number'))
         .optional(),
-      gender: oneOfTexts(['1', '2', '3'], '1 (male), 2 (female) or 3 (unknown)').optional(),
+      gender: oneOfTexts(['1', '2', '3'], worded('said.must_be_gender')).optional(),
       email: email.optional(),
       mobile_area: digits.optional(),
       mobile: mobile.optional(),
@@ -46,30 +47,23 @@ export const employeeUpdate = defineOperation({
       level: text(50).optional(),
       category: z
         .string()
-        .refine(value => value.isWellFormed(), 'must have complete characters')
+        .refine(value => value.isWellFormed(), worded('said.must_be_complete'))
         .optional(),
       birth_day: clearableBirthday.optional(),
       entry_day: clearableDate.optional(),
-      card_type: oneOfTexts(['1', '2'], '1 (identity card) or 2 (passport)').optional(),
+      card_type: oneOfTexts(['1', '2'], worded('said.must_be_card_type')).optional(),
       card_no: text(30).optional(),
-      employee_attribute: z
-        .string()
-        .refine(
-          isAttributeList,
-          'must be a JSON list of {attributeCode, attributeValue}, each of 1 to 100 characters',
-        )
-        .optional(),
+      employee_attribute: z.string().refine(isAttributeList, worded('said.must_be_attributes')).optional(),
       cost_center_id: digits
         .refine(
           value => Number(value) >= 1 && Number(value) <= MAX_COST_CENTER,
-          `must be a whole number from 1 to ${MAX_COST_CENTER}`,
+          worded('said.must_be_whole', { least: 1, most: MAX_COST_CENTER }),
         )
         .optional(),
     })
     .refine(hasDocumentFormat, {
       path: ['card_no'],
-      message:
-        'must be an identity number of 18 or 15 places (card_type 1) or 1 to 20 letters and digits (2)',
+      message: worded('said.must_be_document'),
     }),
   /** The work number. */
   response: z.union([z.string(), z.number().transform(String), z.null().transform(() => '')]).default(''),
@@ -111,7 +105,7 @@ export const employeeGet = defineOperation({
     })
     .refine(
       query => query.userid !== undefined || query.mobile !== undefined || query.email !== undefined,
-      'needs at least one of userid, mobile and email',
+      worded('said.needs_one_of', { names: ['userid', 'mobile', 'email'] }),
     ),
   response: z.object({
     userid: answerText,

@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { isAddress } from '../../lib/text.ts'
+import { message, worded } from '../../texts/message.ts'
+import { parameterProblem } from '../errors.ts'
 import {
   answerText,
   compareDecimals,
@@ -15,8 +17,8 @@ import { defineOperation, foreignNumbers, isAsked } from '../operation.ts'
 
 /** The order information of a refund (section 2.9): both of its tables in one object. */
 
-const LIST = 'must be a list'
-const OBJECT = 'must be an object'
+const LIST = worded('said.must_be_list')
+const OBJECT = worded('said.must_be_object')
 const MOST_MONEY = '99999999.99'
 const MOST_INTEGER = 2_147_483_647
 
@@ -40,7 +42,7 @@ const goods = z.strictObject(
     taxRate: decimal10.optional(),
     taxCode: text(50).optional(),
     taxUnit: text(20).optional(),
-    invoiceType: wholeOf([1, 2], '1 (ordinary invoice) or 2 (special invoice)').optional(),
+    invoiceType: wholeOf([1, 2], worded('said.must_be_invoice_type')).optional(),
     amount: decimal10.optional(),
     gatAmount: decimal10.optional(),
     costAmount: cost.optional(),
@@ -90,7 +92,7 @@ const tradeInfo = z
       thirdPayAmount: cost.optional(),
       thirdCostAmount: cost.optional(),
       thirdDeliveryFee: cost.optional(),
-      isThirdOrders: wholeOf([1, 2], '1 (has sub-orders) or 2 (none)').optional(),
+      isThirdOrders: wholeOf([1, 2], worded('said.must_be_sub_orders')).optional(),
       thirdOrders: z.array(thirdOrder, LIST).optional(),
       goodsDetail: z.array(goods, LIST).optional(),
     },
@@ -98,20 +100,18 @@ const tradeInfo = z
   )
   .refine(info => info.isThirdOrders !== 1 || Boolean(info.thirdOrders?.length), {
     path: ['thirdOrders'],
-    message: 'is required with sub-orders (isThirdOrders 1)',
+    message: worded('said.is_required_with_sub_orders'),
   })
   .refine(info => info.isThirdOrders !== 2 || Boolean(info.goodsDetail?.length), {
     path: ['goodsDetail'],
-    message: 'is required without sub-orders (isThirdOrders 2)',
+    message: worded('said.is_required_without_sub_orders'),
   })
   .refine(
     ({ thirdPayAmount: pay, thirdCostAmount: cost }) =>
       // A value with a problem of its own arrives here unparsed.
       !pay?.rawJSON || !cost?.rawJSON || compareDecimals(pay.rawJSON, cost.rawJSON) === 0,
-    { path: ['thirdPayAmount'], message: 'must be equal to thirdCostAmount (rebate mode)' },
+    { path: ['thirdPayAmount'], message: worded('said.must_equal_cost') },
   )
-
-const UNFIT_RULE = 'must not contain &, = or control characters: the notification would be refused'
 
 /** Refund an order (section 4.10). The platform refuses a number that was used before. */
 export const refundCreate = defineOperation({
@@ -129,7 +129,7 @@ export const refundCreate = defineOperation({
     costAmount: decimal('0.00', MOST_MONEY).optional(),
     deliveryFee: decimal('0.01', MOST_MONEY).optional(),
     notifyUrl: text(254)
-      .refine(value => isAddress(value, ['http://', 'https://']), 'must be an http or https address')
+      .refine(value => isAddress(value, ['http://', 'https://']), worded('said.must_be_web_address'))
       .optional(),
     tradeInfo: tradeInfo.optional(),
   }),
@@ -148,9 +148,9 @@ export const refundCreate = defineOperation({
     }),
     ...(['outerTradeNo', 'outerRefundNo'] as const)
       .filter(field => request.notifyUrl !== undefined && !fitsNotification(request[field]))
-      .map(field => ({ field, rule: UNFIT_RULE })),
+      .map(field => parameterProblem(field, message('said.must_fit_notification'))),
     ...(priceDifferenceMode && request.costAmount === undefined && request.tradeInfo === undefined
-      ? [{ field: '', rule: 'needs one of costAmount and tradeInfo (price-difference mode)' }]
+      ? [parameterProblem('', message('said.needs_cost_or_trade_info'))]
       : []),
   ],
 })
@@ -172,7 +172,7 @@ export const topUpApply = defineOperation({
       email: text(254).optional(),
       mobile: z
         .string()
-        .regex(/^1\d{10}$/, 'must be a mainland mobile number of 11 digits')
+        .regex(/^1\d{10}$/, worded('said.must_be_mainland_mobile'))
         .optional(),
       applicant_name: text(100).optional(),
       external_code: externalNumber(100, 30),
@@ -185,7 +185,7 @@ export const topUpApply = defineOperation({
     .refine(
       application => application.taxpayer !== undefined || application.identifier !== undefined,
       // Also beside other problems, so that all are reported at once.
-      { message: 'needs one of taxpayer and identifier', when: () => true },
+      { message: worded('said.needs_one_of', { names: ['taxpayer', 'identifier'] }), when: () => true },
     ),
   /** A success may come without the numbers: they are empty then. */
   response: z

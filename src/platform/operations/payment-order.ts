@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { worded } from '../../texts/message.ts'
 import {
   date,
   decimalOrNull,
@@ -91,7 +92,7 @@ export const paymentOrderList = defineOperation({
     enterprise_code: enterpriseCode.optional(),
     time_start: date.optional(),
     time_end: date.optional(),
-    contain_fee_trade: wholeOf([1, 2], '1 (include service-fee records) or 2 (exclude; default)').optional(),
+    contain_fee_trade: wholeOf([1, 2], worded('said.must_be_fee_trade')).optional(),
     page_index: whole(1, MOST_PAGES).optional(),
     page_size: whole(1, 100).optional(),
   }),
