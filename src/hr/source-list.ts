@@ -39,7 +39,7 @@ export function readSourceList(file: string, address: z.ZodType<string>): Source
   const beside = (path: string) => resolve(dirname(file), path)
   const problems: Message[] = []
   const sources = parsed.data.map((entry, i) => {
-    const where = placeOf([i], content)
+    const where = sourceAt(i, true, content)
     const found = entry.address ?? addressIn(beside(entry.address_file ?? ''), where, problems)
     const checked = address.safeParse(found)
     if (entry.address === undefined && found !== '' && !checked.success)
@@ -131,7 +131,7 @@ function contentOf(file: string): string {
   }
 }
 
-function addressIn(file: string, where: string, problems: Message[]): string {
+function addressIn(file: string, where: Message, problems: Message[]): string {
   try {
     const line = (contentOf(file).split('\n')[0] ?? '').trim()
     if (line === '') problems.push(message('said.address_file_empty', { place: where }))
@@ -181,20 +181,28 @@ function problemOf(issue: z.core.$ZodIssue, content: string): Message {
     inner?.code === 'unrecognized_keys'
       ? message('said.wanted_not', { names: inner.keys })
       : saidBySchema(inner?.message ?? issue.message)
-  return where === ''
+  return where === null
     ? message('said.wanted_of_it', { wanted })
     : message('said.wanted_of', { what: where, wanted })
 }
 
 /** A place as people find it, such as `source 2 (beijing), enterprise_codes 1`. */
-function placeOf(place: readonly PropertyKey[], content: string): string {
-  const [index, field, item] = place
-  if (typeof index !== 'number') return ''
+function placeOf([index, field, item]: readonly PropertyKey[], content: string): Message | null {
+  if (typeof index !== 'number') return null
+  const source = sourceAt(index, field !== 'name', content)
+  if (field === undefined) return source
+  const within = { source, key: String(field) }
+  return typeof item === 'number'
+    ? message('said.item_of_source', { ...within, number: item + 1 })
+    : message('said.key_of_source', within)
+}
+
+/** @param byName by its name too, where it has one */
+function sourceAt(index: number, byName: boolean, content: string): Message {
   const name: unknown = (JSON.parse(content) as { name?: unknown }[])[index]?.name
   const isShort = typeof name === 'string' && /^[\p{L}\p{Nd} ._-]{1,40}$/u.test(name)
-  const shown = isShort && field !== 'name' ? ` (${name})` : ''
-  const parts = [`source ${index + 1}${shown}`]
-  if (field !== undefined)
-    parts.push(typeof item === 'number' ? `${String(field)} ${item + 1}` : String(field))
-  return parts.join(', ')
+  const number = index + 1
+  return isShort && byName
+    ? message('said.named_source', { number, name })
+    : message('said.numbered_source', { number })
 }

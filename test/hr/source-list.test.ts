@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ConfigError, type Environment, loadConfig } from '../../src/config.ts'
+import { inLanguage } from '../../src/texts/failures.ts'
+import type { Language } from '../../src/texts/texts.ts'
 
 const PLATFORM: Environment = {
   DATABASE_URL: 'postgres://dirsync@db/dirsync',
@@ -38,14 +40,14 @@ function fileWith(content: unknown, place = folder()): string {
 }
 
 /** What is wrong with a file, after its name. */
-function problemsOf(content: unknown, env: Environment = {}): string[] {
+function problemsOf(content: unknown, env: Environment = {}, language: Language = 'en'): string[] {
   const file = fileWith(content)
   try {
     loadConfig({ ...PLATFORM, HR_SOURCES: file, ...env })
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const prefix = `HR_SOURCES holds ${JSON.stringify(file)} but `
-    return error.message.split('\n').map(line => line.replace(prefix, ''))
+    const prefix = { en: 'HR_SOURCES holds "…" but ', 'zh-CN': 'HR_SOURCES 的值为 "…"，但' }[language]
+    return error.problems.map(one => inLanguage(language, one).replace(file, '…').replace(prefix, ''))
   }
   return []
 }
@@ -107,6 +109,19 @@ describe('HR_SOURCES', () => {
     ])
     for (const { employeesSql, departmentsSql } of sources)
       expect([employeesSql, departmentsSql].map(file => existsSync(file ?? ''))).toEqual([true, true])
+  })
+
+  test('tells of its places in Chinese', () => {
+    const told = (...sources: unknown[]) => problemsOf(sources, {}, 'zh-CN')
+    expect(told({ ...SHANGHAI, name: 'Shanghai' }, 'beijing')).toEqual([
+      '数据源 1 的 name 应为不超过 20 个字符的名称，由小写字母、数字和连字符组成，以字母开头',
+      '数据源 2 应为对象，含 name、address 或 address_file、employees_sql 和 enterprise_codes',
+    ])
+    expect(told(SHANGHAI, { ...BEIJING, enterprise_codes: ['E2', 'E2'] })).toEqual([
+      '第 2 个数据源 beijing 的第 2 个 enterprise_codes "E2" 出现了两次',
+    ])
+    const { address: _, ...elsewhere } = { ...SHANGHAI, address_file: 'missing' }
+    expect(told(elsewhere)).toEqual(['第 1 个数据源 shanghai：address_file 无法读取'])
   })
 
   const { address: _address, ...ADDRESSLESS } = SHANGHAI

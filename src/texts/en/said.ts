@@ -570,6 +570,10 @@ export const saidTexts = {
   'said.wanted_in_address_file': '{place}: the address in address_file {wanted}',
   'said.address_file_empty': '{place}: its address_file is empty',
   'said.address_file_unreadable': '{place}: its address_file cannot be read',
+  'said.numbered_source': 'source {number}',
+  'said.named_source': 'source {number} ({name})',
+  'said.key_of_source': '{source}, {key}',
+  'said.item_of_source': '{source}, {key} {number}',
   'said.wanted_path': 'should be the path of a file',
   'said.wanted_name': 'should be a name, such as "shanghai"',
   'said.wanted_name_of_letters':
