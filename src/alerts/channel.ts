@@ -1,4 +1,5 @@
 import { shortened } from '../lib/text.ts'
+import { CodedError, type Message } from '../texts/message.ts'
 import type { Language } from '../texts/texts.ts'
 import type { ChannelMessage } from './message.ts'
 import type { Severity } from './rule.ts'
@@ -56,7 +57,7 @@ export interface LeftOut {
 }
 
 /**
- * A message was not accepted. The error's message is one sentence without secrets, with the server's answer.
+ * A message was not accepted. The error says so in one sentence without secrets, with the server's answer.
  *
  * - `CHANNEL_UNAVAILABLE`: no answer, or one that asks to try later
  * - `CHANNEL_LIMITED`: too many messages; `retryAfterMs` if the server says when to retry
@@ -65,24 +66,21 @@ export interface LeftOut {
  * `isOfRecipient`: whether the answer is about whom the message is for; null: the channel does not tell. `without`: those who do not
  * have the message, while the others do; null: nobody has it.
  */
-export class ChannelError extends Error {
-  readonly code: 'CHANNEL_UNAVAILABLE' | 'CHANNEL_LIMITED' | 'CHANNEL_REFUSED'
+export class ChannelError extends CodedError<'CHANNEL_UNAVAILABLE' | 'CHANNEL_LIMITED' | 'CHANNEL_REFUSED'> {
   readonly retryAfterMs: number | null
   readonly isOfRecipient: boolean | null
   readonly without: LeftOut | null
 
   constructor(
     code: ChannelError['code'],
-    message: string,
+    what: Message,
     options?: ErrorOptions & {
       retryAfterMs?: number
       isOfRecipient?: boolean
       without?: LeftOut
     },
   ) {
-    super(message, options)
-    this.name = 'ChannelError'
-    this.code = code
+    super(code, what, options)
     this.retryAfterMs = options?.retryAfterMs ?? null
     this.isOfRecipient = options?.isOfRecipient ?? null
     this.without = options?.without ?? null
@@ -147,6 +145,3 @@ function decoded(part: string): string {
 export function isMistrust(reason: string): boolean {
   return /certificate/i.test(reason)
 }
-
-/** What to do about a certificate of the company's own authority. */
-export const TRUST_HINT = "NODE_EXTRA_CA_CERTS names a file with your own authority's certificate"

@@ -4,6 +4,8 @@ import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
 import { rest, unlessAborted } from '../lib/waiting.ts'
 import { jitter } from '../sync/outbox/backoff.ts'
+import { SaidText } from '../texts/failures.ts'
+import { inEnglish, inWords, message, type Said } from '../texts/message.ts'
 import { translator } from '../texts/texts.ts'
 import { type Channel, ChannelError, type ChannelSettings } from './channel.ts'
 import { openChannel } from './channels/index.ts'
@@ -209,21 +211,25 @@ export function sendWithin(
   return unlessAborted(channel.send(message, String(id), signal), signal)
 }
 
-/**
- * The text about a failed delivery, for people. Errors of a channel hold no secrets; of others only the name is
- * given.
- */
-export function answerOf(error: unknown): string {
-  if (error instanceof ChannelError) return error.message
+/** Why a delivery failed. Errors of a channel hold no secrets; of others only the name is given. */
+function whyFailed(error: unknown): Said {
+  if (error instanceof ChannelError) return error.said
   const { name } = error as Error
-  return name === 'TimeoutError' ? `no answer within ${SEND_MS / 1000} s` : name
+  return name === 'TimeoutError'
+    ? message('said.no_answer_within', { seconds: SEND_MS / 1000 })
+    : inWords(name)
+}
+
+/** The same for the records, in English. */
+export function answerOf(error: unknown): string {
+  return inEnglish(whyFailed(error))
 }
 
 /** The result of a test message. */
 export const TestAnswer = z.object({
   channel: z.string(),
   accepted: z.boolean(),
-  answer: z.string().describe('What its server answered, or why there is no answer; without secrets'),
+  answer: SaidText.describe('What its server answered, or why there is no answer; without secrets'),
 })
 export type TestAnswer = z.infer<typeof TestAnswer>
 
@@ -236,13 +242,13 @@ export async function sendTest(
   from: { consoleUrl: string | null; deployment: Sender },
 ): Promise<TestAnswer> {
   const channel = openChannel(settings)
-  const message = testMessage(settings, from, new Date())
+  const testing = testMessage(settings, from, new Date())
   const id = `test-${crypto.randomUUID()}`
   try {
-    const answer = await sendWithin(channel, { id, message }, new AbortController().signal)
-    return { channel: settings.name, accepted: true, answer }
+    const answer = await sendWithin(channel, { id, message: testing }, new AbortController().signal)
+    return { channel: settings.name, accepted: true, answer: inWords(answer) }
   } catch (error) {
-    return { channel: settings.name, accepted: false, answer: answerOf(error) }
+    return { channel: settings.name, accepted: false, answer: whyFailed(error) }
   } finally {
     await channel.close()
   }

@@ -7,12 +7,12 @@ import { environment, isEmbedded, loadAlerts } from '../config.ts'
 import { alerts } from '../console/alerts/routes.ts'
 import { channelsShown, EXAMPLE, nowShown, quietShown, rulesShown } from '../console/alerts/view.ts'
 import { ownZone } from '../lib/time-text.ts'
-import { message } from '../texts/message.ts'
+import { inEnglish, message } from '../texts/message.ts'
 import { futureOf, limitOf, numberOf, oneOf, pastOf, periodOf, reasonOf } from './arguments.ts'
 import { openContext, openStores } from './context.ts'
 import { act, see, seeList } from './definition.ts'
 import { FailedError, UsageError } from './failure.ts'
-import { say, speak } from './language.ts'
+import { said, say, speak } from './language.ts'
 import { colours, examples, print, printJson, printText } from './output.ts'
 
 const ruleOf = oneOf('rule', RULE_NAMES)
@@ -204,7 +204,7 @@ async function noteAnswers(answers: TestAnswer[]): Promise<void> {
   try {
     await using stores = await openStores()
     for (const { channel, accepted, answer } of answers)
-      if (accepted) await noteTaken(stores.pool, channel, answer)
+      if (accepted) await noteTaken(stores.pool, channel, inEnglish(answer))
   } catch {
     // The test itself has succeeded.
   }
@@ -214,7 +214,7 @@ function printAnswers(answers: TestAnswer[]): void {
   for (const { channel, accepted, answer } of answers) {
     const verdict = say(accepted ? 'alerts.test.sent' : 'alerts.test.failed', { channel })
     print(accepted ? colours.green(verdict) : colours.red(verdict))
-    printText(answer)
+    printText(said(answer))
   }
 }
 

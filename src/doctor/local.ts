@@ -285,7 +285,7 @@ async function examineChannel(settings: ChannelSettings): Promise<CheckResult> {
     if (!(error instanceof ChannelError)) throw error
     return warning(
       'alerts',
-      message('doctor.channel_fails', { channel: name, reason: error.message }),
+      message('doctor.channel_fails', { channel: name, reason: error.said }),
       message('doctor.correct_channel', { setting }),
     )
   }

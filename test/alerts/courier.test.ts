@@ -8,6 +8,7 @@ import { Courier, putOffMs, sendTest } from '../../src/alerts/courier.ts'
 import type { ChannelMessage } from '../../src/alerts/message.ts'
 import { noteChannels } from '../../src/alerts/record.ts'
 import { createPool, transaction } from '../../src/lib/database.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { pageOf } from '../docs/pages.ts'
 import { until } from '../helpers/company.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
@@ -434,9 +435,10 @@ test('a start retries postponed messages at once: the settings may have been cor
 })
 
 describe('the delay', () => {
-  const away = new ChannelError('CHANNEL_UNAVAILABLE', 'away')
-  const limited = (retryAfterMs: number) => new ChannelError('CHANNEL_LIMITED', 'busy', { retryAfterMs })
-  const refused = new ChannelError('CHANNEL_REFUSED', 'no')
+  const away = new ChannelError('CHANNEL_UNAVAILABLE', inWords('away'))
+  const limited = (retryAfterMs: number) =>
+    new ChannelError('CHANNEL_LIMITED', inWords('busy'), { retryAfterMs })
+  const refused = new ChannelError('CHANNEL_REFUSED', inWords('no'))
   const seconds = (attempts: number, error: unknown) => putOffMs(attempts, error, 0.5) / 1000
 
   test('grows to five minutes, and where a server refuses to an hour', () => {

@@ -223,6 +223,21 @@ describe('dirsync alerts test', () => {
     expect(receiver.arrivals.some(({ body }) => body.includes('dirsync：测试消息'))).toBe(true)
   })
 
+  test('says in Chinese why a channel did not take it, around the words of others', async () => {
+    const { stdout, stderr } = await dirsync(['alerts', 'test'], {
+      DIRSYNC_LANG: 'zh-CN',
+      ALERT_CHANNEL_AWAY: 'http://127.0.0.1:1/hook',
+      ALERT_CHANNEL_MAIL: 'smtp://127.0.0.1:1?tls=off',
+      ALERT_CHANNEL_MAIL_FROM: 'dirsync@example.com',
+      ALERT_CHANNEL_MAIL_TO: 'ops@example.com',
+      ALERT_CHANNEL_BROKEN: `${receiver.origin}/broken/hunter2`,
+    })
+    expect(stderr).toBe('')
+    expect(stdout).toMatch(/^ {2}127\.0\.0\.1:1 没有给出完整的响应：connect ECONNREFUSED 127\.0\.0\.1:1$/m)
+    expect(stdout.match(/127\.0\.0\.1:1 没有给出完整的响应/g)).toHaveLength(2)
+    expect(stdout).toMatch(/^ {2}127\.0\.0\.1:\d+ 返回：HTTP 404$/m)
+  })
+
   test('sends to one channel alone, whatever the case of its name', async () => {
     const { code, json } = await dirsync(['alerts', 'test', '--channel', 'Ops', '--json'], channels())
     expect(code).toBe(0)

@@ -2,13 +2,13 @@ import { Agent } from 'undici'
 import { sentenceOf } from '../../lib/failure.ts'
 import { parsedJson } from '../../lib/text.ts'
 import { ExchangeError, exchange, type HttpAnswer, retryAfterMs } from '../../platform/exchange.ts'
+import { inWords, type Message, message as sentence } from '../../texts/message.ts'
 import {
   type Channel,
   ChannelError,
   type ChannelSettings,
   isMistrust,
   saysAnswer,
-  TRUST_HINT,
   targetOf,
 } from '../channel.ts'
 import type { ChannelMessage } from '../message.ts'
@@ -30,10 +30,10 @@ export interface Post {
   body: string
 }
 
-/** The meaning of an answer, with the server's words. */
+/** The meaning of an answer, with the server's words, or in ours. */
 export type AnswerMeaning =
   | { taken: string }
-  | { refused: string }
+  | { refused: string | Message }
   | { unavailable: string }
   | { limited: string; retryAfterMs?: number }
 
@@ -77,12 +77,12 @@ export class HttpChannel implements Channel {
       answer = await exchange(this.#agent, request, limits, signal)
     } catch (error) {
       if (!(error instanceof ExchangeError)) throw error
-      const target = targetOf(this.settings)
-      const reason = error.cause instanceof Error ? this.#say(sentenceOf(error.cause)) : error.kind
+      const host = targetOf(this.settings)
+      const words = error.cause instanceof Error ? this.#say(sentenceOf(error.cause)) : error.kind
       // The cause is left out: undici's errors hold the request, and with it the secrets.
-      if (isMistrust(reason))
-        throw new ChannelError('CHANNEL_REFUSED', `${target} is not trusted: ${reason} (${TRUST_HINT})`)
-      throw new ChannelError('CHANNEL_UNAVAILABLE', `${target} gave no complete answer: ${reason}`)
+      if (isMistrust(words))
+        throw new ChannelError('CHANNEL_REFUSED', sentence('said.channel_mistrusted', { host, words }))
+      throw new ChannelError('CHANNEL_UNAVAILABLE', sentence('said.channel_silent', { host, words }))
     }
     const meaning = interpretStatus(answer, now) ?? this.#kind.interpret(answer)
     if ('taken' in meaning) return this.#say(meaning.taken)
@@ -90,7 +90,11 @@ export class HttpChannel implements Channel {
   }
 
   #refusal(meaning: Exclude<AnswerMeaning, { taken: string }>): ChannelError {
-    const said = (text: string) => `${targetOf(this.settings)} answered: ${this.#say(text)}`
+    const said = (what: string | Message) =>
+      sentence('said.channel_answered', {
+        host: targetOf(this.settings),
+        answer: typeof what === 'string' ? inWords(this.#say(what)) : what,
+      })
     if ('refused' in meaning) return new ChannelError('CHANNEL_REFUSED', said(meaning.refused))
     if ('unavailable' in meaning) return new ChannelError('CHANNEL_UNAVAILABLE', said(meaning.unavailable))
     const { limited, retryAfterMs: wait } = meaning
@@ -114,8 +118,7 @@ function interpretStatus(answer: HttpAnswer, now: Date): AnswerMeaning | null {
   if (status === 429 || (status === 503 && wait !== undefined))
     return { limited: statusText(answer), ...(wait !== undefined && { retryAfterMs: wait }) }
   if (status === 408 || status >= 500) return { unavailable: statusText(answer) }
-  if (status >= 300 && status < 400)
-    return { refused: `HTTP ${status}, a redirect: set the address it leads to` }
+  if (status >= 300 && status < 400) return { refused: sentence('said.channel_redirects', { status }) }
   return null
 }
 

@@ -1,15 +1,9 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { Transporter } from 'nodemailer'
 import { sentenceOf } from '../../lib/failure.ts'
+import { message as sentence } from '../../texts/message.ts'
 import { translator } from '../../texts/texts.ts'
-import {
-  type Channel,
-  ChannelError,
-  type ChannelSettings,
-  isMistrust,
-  saysAnswer,
-  TRUST_HINT,
-} from '../channel.ts'
+import { type Channel, ChannelError, type ChannelSettings, isMistrust, saysAnswer } from '../channel.ts'
 import { type ChannelMessage, deliveryId } from '../message.ts'
 import { type AlertLines, type Mark, type Measures, messageLines, oneLine } from './layout.ts'
 
@@ -61,7 +55,10 @@ export class MailChannel implements Channel {
         signal: within,
       })
       if (rejected.length === 0) return this.#say(response ?? '')
-      const said = this.#say(`${response ?? ''}; not taken for ${rejected.join(', ')}`)
+      const said = sentence('said.mail_not_for', {
+        words: this.#say(response ?? ''),
+        names: this.#say(rejected.join(', ')),
+      })
       const failures: SmtpFailure[] = rejectedErrors
       const putOff = failures.flatMap(({ permanent, recipient }) => (permanent ? [] : (recipient ?? [])))
       const refused = failures.flatMap(({ permanent, recipient }) => (permanent ? (recipient ?? []) : []))
@@ -140,27 +137,25 @@ function mailError(error: unknown, settings: ChannelSettings, say: (text: string
   const { host } = new URL(settings.url)
   const { code, response } = failure
   const ofServer = { isOfRecipient: false }
-  const reason = say(sentenceOf(error))
-  if (isMistrust(reason))
-    return new ChannelError('CHANNEL_REFUSED', `${host} is not trusted: ${reason} (${TRUST_HINT})`, ofServer)
+  const words = say(sentenceOf(error))
+  if (isMistrust(words))
+    return new ChannelError('CHANNEL_REFUSED', sentence('said.channel_mistrusted', { host, words }), ofServer)
   if (code === 'ETLS')
-    return new ChannelError(
-      'CHANNEL_REFUSED',
-      `${host} does not speak STARTTLS: ${reason} (smtps:// begins with TLS; ?tls=off at the end does without)`,
-      ofServer,
-    )
+    return new ChannelError('CHANNEL_REFUSED', sentence('said.mail_without_tls', { host, words }), ofServer)
   if (response !== undefined) {
     const isFinal = (failure.rejectedErrors ?? [failure]).every(({ permanent }) => permanent === true)
-    const about = code === 'EAUTH' ? ' to the user and password' : ''
+    const answered = { host, answer: say(response) }
     return new ChannelError(
       isFinal ? 'CHANNEL_REFUSED' : 'CHANNEL_UNAVAILABLE',
-      `${host} answered${about}: ${say(response)}`,
+      code === 'EAUTH'
+        ? sentence('said.mail_login_answered', answered)
+        : sentence('said.channel_answered', answered),
       { isOfRecipient: failure.rejectedErrors !== undefined },
     )
   }
   return code === 'EAUTH' || code === 'ENOAUTH'
-    ? new ChannelError('CHANNEL_REFUSED', `${host} does not let us sign in: ${reason}`, ofServer)
-    : new ChannelError('CHANNEL_UNAVAILABLE', `${host} gave no complete answer: ${reason}`, ofServer)
+    ? new ChannelError('CHANNEL_REFUSED', sentence('said.mail_without_login', { host, words }), ofServer)
+    : new ChannelError('CHANNEL_UNAVAILABLE', sentence('said.channel_silent', { host, words }), ofServer)
 }
 
 /* A message as mail: plain text, and HTML that loads nothing from elsewhere. */

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { HttpAnswer } from '../../platform/exchange.ts'
+import { message as sentence } from '../../texts/message.ts'
 import type { ChannelSettings } from '../channel.ts'
 import { type ChannelMessage, deliveryId } from '../message.ts'
 import { type AnswerMeaning, type HttpKind, statusText } from './http.ts'
@@ -84,5 +85,5 @@ function signature(secret: string | null, id: string, now: Date, body: string): 
 
 function interpret(answer: HttpAnswer): AnswerMeaning {
   if (answer.status < 300) return { taken: statusText(answer) }
-  return { refused: answer.status === 410 ? 'HTTP 410: the receiver is gone for good' : statusText(answer) }
+  return { refused: answer.status === 410 ? sentence('said.channel_gone') : statusText(answer) }
 }

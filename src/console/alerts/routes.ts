@@ -14,7 +14,7 @@ import {
 } from '../../alerts/report.ts'
 import { isZone } from '../../lib/time-text.ts'
 import { readDeployment } from '../../sync/health/deployment.ts'
-import { message, worded } from '../../texts/message.ts'
+import { inEnglish, message, worded } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { action, plainText, read, reason, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
@@ -207,7 +207,7 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
           consoleUrl: config.CONSOLE_URL,
           deployment: { id: (await readDeployment(pool))?.id ?? null, name: config.DEPLOYMENT_NAME },
         })
-        if (test.accepted) await noteTaken(pool, channel.name, test.answer)
+        if (test.accepted) await noteTaken(pool, channel.name, inEnglish(test.answer))
         return test
       },
       page: async (ask, test) => {

@@ -3,6 +3,7 @@ import type { ChannelReport } from '../../alerts/channel-report.ts'
 import type { TestAnswer } from '../../alerts/courier.ts'
 import { type AlertsReport, isUrgent, type QuietHours, type RuleReport } from '../../alerts/report.ts'
 import { actorText } from '../../texts/actor.ts'
+import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
@@ -130,7 +131,8 @@ function linesOf({ name, least, language }: ChannelReport): string[] {
 }
 
 /** What the server of a channel answered to a test message. */
-export function testVerdict({ t }: Ask, { channel, accepted, answer }: TestAnswer): SafeHtml {
+export function testVerdict({ t, language }: Ask, { channel, accepted, ...test }: TestAnswer): SafeHtml {
+  const answer = inLanguage(language, test.answer)
   return accepted
     ? html`<p class="notice" role="status">${t('alerts.test.sent', { channel })} ${t('alerts.test.answer', { answer })}</p>`
     : alert('bad', t('alerts.test.failed', { channel }), foreign(answer))

@@ -594,6 +594,19 @@ export const saidTexts = {
   'said.channel_setting_meant': '{setting} is not a setting of a channel: did you mean {name}?',
   'said.channel_setting_stray':
     '{setting} is not a setting of a channel: a name has capitals and digits, as in ALERT_CHANNEL_OPS, and only {names} or _FILE may follow it',
+  // Why a channel of alerts did not take a message.
+  'said.channel_silent': '{host} gave no complete answer: {words}',
+  'said.channel_mistrusted':
+    "{host} is not trusted: {words} (NODE_EXTRA_CA_CERTS names a file with your own authority's certificate)",
+  'said.channel_answered': '{host} answered: {answer}',
+  'said.channel_redirects': 'HTTP {status}, a redirect: set the address it leads to',
+  'said.channel_gone': 'HTTP 410: the receiver is gone for good',
+  'said.mail_not_for': '{words}; not taken for {names}',
+  'said.mail_without_tls':
+    '{host} does not speak STARTTLS: {words} (smtps:// begins with TLS; ?tls=off at the end does without)',
+  'said.mail_login_answered': '{host} answered to the user and password: {answer}',
+  'said.mail_without_login': '{host} does not let us sign in: {words}',
+  'said.no_answer_within': 'no answer within {seconds} s',
   'said.wanted_for_mail': 'only mail has that, and {name} is of the kind {channel}',
   'said.wanted_mail_address': 'should be a mail address, such as dirsync <dirsync@example.com>',
   'said.wanted_mail_addresses': 'should be mail addresses, separated by commas',

@@ -628,6 +628,19 @@ export const failures = {
   'said.channel_setting_meant': '{setting} 不是渠道的设置项：您是否想写 {name}？',
   'said.channel_setting_stray':
     '{setting} 不是渠道的设置项：渠道名由大写字母和数字组成，例如 ALERT_CHANNEL_OPS，其后只能是 {names} 或 _FILE',
+  // Why a channel of alerts did not take a message.
+  'said.channel_silent': '{host} 没有给出完整的响应：{words}',
+  'said.channel_mistrusted':
+    '{host} 不受信任：{words}（请用 NODE_EXTRA_CA_CERTS 指明自有证书颁发机构的证书文件）',
+  'said.channel_answered': '{host} 返回：{answer}',
+  'said.channel_redirects': 'HTTP {status}，为重定向：请改设为它指向的地址',
+  'said.channel_gone': 'HTTP 410：接收方已永久失效',
+  'said.mail_not_for': '{words}；以下收件人被拒收：{names}',
+  'said.mail_without_tls':
+    '{host} 不支持 STARTTLS：{words}（smtps:// 从一开始就使用 TLS；地址末尾加 ?tls=off 则不加密）',
+  'said.mail_login_answered': '{host} 对用户和密码返回：{answer}',
+  'said.mail_without_login': '{host} 不允许登录：{words}',
+  'said.no_answer_within': '{seconds} 秒内没有响应',
   'said.wanted_for_mail': '只有邮件渠道才有此项，而 {name} 的类型为 {channel}',
   'said.wanted_mail_address': '应为邮件地址，例如 dirsync <dirsync@example.com>',
   'said.wanted_mail_addresses': '应为以逗号分隔的邮件地址',
