@@ -153,7 +153,7 @@ export function printDelivery(delivery: HrDelivery | null): void {
   if (delivery === null) return
   const { files, writtenAt, problem } = delivery
   const time = writtenAt === null ? '' : longTime(writtenAt)
-  printFacts([[say('hr_check.delivery'), say('hr_check.delivery_of', { files: files ?? '', time })]])
+  printFacts([[say('hr_check.delivery'), say('hr_check.delivery_of', { files: said(files) ?? '', time })]])
   if (problem !== null) printText(say('hr_check.delivery_refused', { reason: said(problem) }))
 }
 

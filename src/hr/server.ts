@@ -205,7 +205,7 @@ export interface HrDelivery {
   /** Identifies the delivery; null while the current one is incomplete. */
   stamp: string | null
   /** What is read: files with their rows and encodings, and when the newest of them was written; null while there is nothing. */
-  files: string | null
+  files: Message | null
   writtenAt: Date | null
   /** Why the current content is not it. */
   problem: Said | null
@@ -218,8 +218,8 @@ export interface HrDelivery {
 export interface HrFacts {
   /** Product and version, such as `PostgreSQL 18.4`. */
   product: string
-  /** The server's own word for whether a session is read-only, such as `on`. */
-  readOnly: string
+  /** The server's own word for whether a session is read-only, such as `on`; or in ours, why it is. */
+  readOnly: string | Message
   /** How many tables the user may write to, if a session did not forbid it. */
   writableTables: number
   /** How sessions are set up, where the server's own settings may differ; absent: nothing to report. */

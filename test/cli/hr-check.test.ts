@@ -538,6 +538,11 @@ describe('HR in files, while the folder does not hold a complete delivery', () =
     expect(document).toMatchObject({ ok: false, delivery: { problem: expect.stringContaining('staff.csv') } })
   })
 
+  test('hr check tells of it in Chinese', async () => {
+    const { stdout } = await dirsync(['hr', 'check'], { ...env, DIRSYNC_LANG: 'zh-CN' })
+    expect(stdout).toMatch(/^ *交付 +staff\.csv（2 行，UTF-8），写入于 /m)
+  })
+
   test('hr init does so too, once it has written its SELECT', async () => {
     const output = join(await temporaryFolder(), 'new.sql')
     const { code, stdout } = await dirsync(

@@ -1,7 +1,7 @@
 import { addAbortListener } from 'node:events'
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
-import { message } from '../../texts/message.ts'
+import { type Message, message } from '../../texts/message.ts'
 import { HrUnavailableError, mappingRefused, onlyPlaceOf, placeAfter } from '../errors.ts'
 import { type Statement, wrapped } from '../rows.ts'
 import {
@@ -70,12 +70,12 @@ export class FilesServer implements HrServer {
       .sort(([a], [b]) => a.localeCompare(b))
       .map(([name, [first, ...others]]) => {
         const rows = others.reduce((sum, table) => sum + table.rows, first?.rows ?? 0)
-        return `${name} (${rows} ${rows === 1 ? 'row' : 'rows'}${first?.encoding ? `, ${first.encoding}` : ''})`
+        return deliveredFile(name, rows, first?.encoding ?? '')
       })
     const writtenAt = Math.max(...read.map(table => table.writtenAt.getTime()))
     return {
       stamp: problem === null ? stamp : null,
-      files: files.join(', '),
+      files: files.length > 0 ? files.reduce((one, other) => message('said.both', { one, other })) : null,
       writtenAt: read.length > 0 ? new Date(writtenAt) : null,
       problem,
       ...looked,
@@ -91,7 +91,7 @@ export class FilesServer implements HrServer {
     await this.#deliveries.reachFolder()
     return {
       product: `DuckDB ${version().replace(/^v/, '')}`,
-      readOnly: 'a kept copy',
+      readOnly: message('said.kept_copy'),
       writableTables: 0,
     }
   }
@@ -99,6 +99,13 @@ export class FilesServer implements HrServer {
   async close(): Promise<void> {
     this.#deliveries.close()
   }
+}
+
+function deliveredFile(file: string, count: number, encoding: string): Message {
+  const rows = count === 1 ? message('said.one_row') : message('said.many_rows', { count })
+  return encoding === ''
+    ? message('said.delivered_file', { file, rows })
+    : message('said.delivered_text', { file, rows, encoding })
 }
 
 function isWithin(some: ReadonlySet<string>, all: ReadonlySet<string>): boolean {

@@ -3,6 +3,7 @@ import type { HrDelivery } from '../../hr/server.ts'
 import { type SourceScope, WHOLE } from '../../hr/sources.ts'
 import { lockTransaction } from '../../lib/advisory-lock.ts'
 import { type ClientBase, LOOK_MS, type Pool } from '../../lib/database.ts'
+import { inEnglish } from '../../texts/message.ts'
 import { KINDS_BY_SOURCE, type RunKind } from './run.ts'
 
 /** Another process was started later, with other sources of HR: this one must no longer plan for its own. */
@@ -62,7 +63,7 @@ export async function noteDelivery(
        on conflict (source) do update
        set stamp = excluded.stamp, read_at = now(),
            since = case when h.stamp = excluded.stamp and h.since <= now() then h.since else now() end`,
-      [source, `${delivery.files} ${delivery.writtenAt?.toISOString()}`],
+      [source, `${delivery.files && inEnglish(delivery.files)} ${delivery.writtenAt?.toISOString()}`],
     )
 }
 

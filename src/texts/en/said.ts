@@ -284,6 +284,11 @@ export const saidTexts = {
     "HR's deliveries cannot be kept in {folder} ({reason}); set HR_FILES_KEEP to a folder that may be written",
   'said.no_duckdb':
     'HR in files is read by DuckDB, which is not installed here: run npm install @duckdb/node-api, with Node.js 24 on glibc',
+  'said.delivered_file': '{file} ({rows})',
+  'said.delivered_text': '{file} ({rows}, {encoding})',
+  'said.one_row': '1 row',
+  'said.many_rows': '{count} rows',
+  'said.kept_copy': 'a kept copy',
   'said.file_missing': 'the file {file}, which the last delivery had, is missing',
   'said.marker_missing': 'the marker {file} is missing',
   'said.marker_old': 'the file {file} is newer than the marker {marker}',

@@ -341,6 +341,11 @@ export const failures = {
   'said.delivery_unkept': '无法在 {folder} 中保存人事交付（{reason}）；请将 HR_FILES_KEEP 设为可写的文件夹',
   'said.no_duckdb':
     '文件形式的人事数据由 DuckDB 读取，但此处未安装：请在 Node.js 24（glibc）下运行 npm install @duckdb/node-api',
+  'said.delivered_file': '{file}（{rows}）',
+  'said.delivered_text': '{file}（{rows}，{encoding}）',
+  'said.one_row': '1 行',
+  'said.many_rows': '{count} 行',
+  'said.kept_copy': '所保存的副本',
   'said.file_missing': '上次交付中有文件 {file}，这次没有',
   'said.marker_missing': '缺少标记文件 {file}',
   'said.marker_old': '文件 {file} 比标记文件 {marker} 更新',
