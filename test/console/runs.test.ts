@@ -173,6 +173,25 @@ describe('starting', () => {
     ])
     expect(rows).toEqual([{ max_age: '01:30:00' }])
   })
+
+  test.each([
+    ['6 hours', 'skipping those confirmed within 6 h', '跳过 6 小时内核对过的员工'],
+    ['90 minutes', 'skipping those confirmed within 90 min', '跳过 90 分钟内核对过的员工'],
+    ['7 days', 'skipping those confirmed within 7 d', '跳过 7 天内核对过的员工'],
+    ['2 days 12:00', 'skipping those confirmed within 60 h', '跳过 60 小时内核对过的员工'],
+  ])('the audit says in words that those confirmed within %s are skipped', async (age, english, chinese) => {
+    await console.pool.query(`delete from dirsync.sync_run`)
+    await console.pool.query(`select dirsync.resync('full', max_age => $1::interval)`, [age])
+    const { rows } = await console.pool.query('select max(run_id)::int as run from dirsync.command')
+    const page = async (language: string) =>
+      (
+        await console.browse('admin', 'GET', `/audit?run=${rows[0].run}`, undefined, {
+          'accept-language': language,
+        })
+      ).body
+    expect(await page('en')).toContain(`<li>${english}</li>`)
+    expect(await page('zh-CN')).toContain(`<li>${chinese}</li>`)
+  })
 })
 
 describe('the list', () => {

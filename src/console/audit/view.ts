@@ -2,7 +2,7 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { capitalised, shortened } from '../../lib/text.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
-import { isSaid } from '../../texts/message.ts'
+import { isSaid, message } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { rangeFields } from '../range.ts'
@@ -166,9 +166,10 @@ function details(ask: Ask, command: Command): SafeHtml | null {
   if (pairs.length === 0) return null
   return html`<ul class="values">${pairs
     .slice(0, MOST_PAIRS)
-    .map(
-      ([name, value]) =>
-        html`<li><span class="soft">${textOr(ask.language, `audit.arg.${name}`, shortened(name, 60))}</span> ${shownValue(ask, name, value)}</li>`,
+    .map(([name, value]) =>
+      name === 'max_age'
+        ? html`<li>${ask.t('audit.max_age', { time: spanText(ask, String(value)) })}</li>`
+        : html`<li><span class="soft">${textOr(ask.language, `audit.arg.${name}`, shortened(name, 60))}</span> ${shownValue(ask, name, value)}</li>`,
     )}${pairs.length > MOST_PAIRS ? html`<li class="soft">${ask.t('audit.more', { count: pairs.length - MOST_PAIRS })}</li>` : ''}</ul>`
 }
 
@@ -189,6 +190,14 @@ const LISTS: Record<string, string> = {
   by: 'field',
 }
 const MOMENT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$/
+/** A span as PostgreSQL writes it: `06:00:00`, `7 days`, `1 day 12:00:00`. */
+const SPAN = /^(?:(\d+) days?)? ?(?:(\d+):(\d\d):(\d\d))?$/
+const UNITS = [
+  ['said.days', 86_400],
+  ['said.hours', 3600],
+  ['said.minutes', 60],
+  ['said.seconds', 1],
+] as const
 const MOST_ITEMS = 8
 
 function shownValue(ask: Ask, name: string, value: unknown): Part {
@@ -212,4 +221,14 @@ function shownValue(ask: Ask, name: string, value: unknown): Part {
       ? html` <span class="soft">${ask.t('audit.more', { count: items.length - MOST_ITEMS })}</span>`
       : ''
   }`
+}
+
+/** In the largest unit of which it has a whole number: a rounded span would not be what was asked for. */
+function spanText({ language }: Ask, span: string): string {
+  const [, days = 0, hours = 0, minutes = 0, seconds = 0] = SPAN.exec(span) ?? []
+  const total = ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds)
+  const unit = UNITS.find(([, length]) => total > 0 && total % length === 0)
+  return unit
+    ? inLanguage(language, message(unit[0], { figure: total / unit[1] }))
+    : shortened(span, MOST_VALUE)
 }

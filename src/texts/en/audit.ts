@@ -20,6 +20,7 @@ export const audit = {
   'audit.none.remedy': 'Requests are listed whether they are made here, in the shell or through SQL.',
   'audit.no_match': 'Nothing matches these filters.',
   'audit.no_match.remedy': 'Clear them, or search for part of the name.',
+  'audit.max_age': 'skipping those confirmed within {time}',
   // Arguments of commands, by the names that they are stored under.
   'audit.arg.by': 'by',
   'audit.arg.screen': 'on',
@@ -41,7 +42,6 @@ export const audit = {
   'audit.arg.job': 'job',
   'audit.arg.scope': 'scope',
   'audit.arg.per_second': 'calls per second',
-  'audit.arg.max_age': 'confirmed within',
   'audit.arg.user': 'user',
   'audit.arg.unknown_user': 'unknown user',
   'audit.arg.via': 'by',
