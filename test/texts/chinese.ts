@@ -17,6 +17,8 @@ const FLAWS: Record<string, (text: string) => boolean> = {
     /\p{Script=Han}[A-Za-z0-9]|[A-Za-z0-9]\p{Script=Han}/u.test(written(text)),
   'another word for a dead letter, a run or a halt than the glossary’s': text =>
     /死信|熔断|作业|运行记录|运行 \{run\}|批次|凭据|幂等|服务器端停止/.test(text),
+  'another word for a reviewer, a masked value, an open id or a closed department than the glossary’s':
+    text => /审核人员|遮盖|Open ID|关闭的部门|部门(?:已)?关闭|标为已关闭/.test(text),
 }
 
 /** The names of Chinese texts that are not as ours are, and why. */

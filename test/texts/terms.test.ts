@@ -11,7 +11,7 @@ import { OUTBOX_STATES } from '../../src/sync/outbox/outbox.ts'
 import { ROLES } from '../../src/sync/processes/process.ts'
 import { MIRRORS } from '../../src/sync/runs/mirror-kind.ts'
 import { RUN_TRANSITIONS } from '../../src/sync/runs/run.ts'
-import { isTextKey } from '../../src/texts/texts.ts'
+import { CATALOGUES, isTextKey } from '../../src/texts/texts.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { sourcesOf } from './sources.ts'
 
@@ -36,6 +36,13 @@ describe('there is a name for each', () => {
     ],
   ] as [string, string[]][])('%s', (list, values) => {
     expect(nameless(list, values)).toEqual([])
+  })
+
+  test.each(['outcome', 'reason'])('%s, without the comma that stands between counts of them', list => {
+    for (const catalogue of Object.values(CATALOGUES)) {
+      const names = Object.entries(catalogue).filter(([key]) => key.startsWith(`${list}.`))
+      expect(names.filter(([, name]) => /[,，]/.test(name))).toEqual([])
+    }
   })
 
   test('category that the code writes', async () => {

@@ -13,7 +13,7 @@ export const access = {
   'access.name': '名称',
   'access.role': '角色',
   'access.may': '权限',
-  'access.may.viewer': '查看，员工的值会被遮盖',
+  'access.may.viewer': '查看，员工的值已脱敏',
   'access.may.reviewer': '处理异常项',
   'access.may.operator': '启动和停止同步任务，审批计划',
   'access.may.admin': '处理资金，查看审计，管理访问权限',

@@ -13,7 +13,7 @@ export const employees = {
   'employees.employee': '员工 {name}',
   'employees.search': '员工',
   'employees.search_hint':
-    '输入员工 ID 的开头部分，或完整的 open id；审核人员还可输入人事系统中姓名、工号、手机号或邮箱的开头部分。',
+    '输入员工 ID 的开头部分，或完整的 open id；审核员还可输入人事系统中姓名、工号、手机号或邮箱的开头部分。',
   'by_name.label': '按姓名筛选…',
   'by_name.people': '此列表筛选的员工',
   'by_name.without': '从列表的筛选中去掉 {key}',

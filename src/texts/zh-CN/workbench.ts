@@ -7,7 +7,7 @@ export const workbench = {
   'hr_check.rows': '行数',
   'hr_check.rows_read': '{rows, number}；在职 {active, number}，离职 {leavers, number}',
   'hr_check.departments': '部门',
-  'hr_check.departments_read': '{count, number}，已关闭 {closed, number}（{file}）',
+  'hr_check.departments_read': '{count, number}，已撤销 {closed, number}（{file}）',
   'hr_check.delivery': '交付',
   'hr_check.delivery_of': '{files}，写入于 {time}',
   'hr_check.delivery_refused':
@@ -61,9 +61,9 @@ export const workbench = {
   'hr_check.department.no_parent': '{count, number} 个的上级部门不存在',
   'hr_check.department.unknown':
     '员工所在的 {count, number} 个部门不在部门数据中，涉及员工 {employees, number} 名',
-  'hr_check.department.closed_with_employees': '{count, number} 个已关闭，但仍有员工 {employees, number} 名',
+  'hr_check.department.closed_with_employees': '{count, number} 个已撤销，但仍有员工 {employees, number} 名',
   'hr_check.department.closed_top':
-    '{count, number} 个已关闭且位于顶层：平台不允许删除根部门（第 7 节，1002212002）',
+    '{count, number} 个已撤销且位于顶层：平台不允许删除根部门（第 7 节，1002212002）',
   'hr_check.look_ups': '查询单个员工',
   'hr_check.hints': '提示',
   'hr_check.write_only': '只写字段',
@@ -98,7 +98,7 @@ export const workbench = {
   'hr_init.which_needed': '哪一列是 {meaning}？请输入列名',
   'hr_init.needed_missing': '必须有一列是 {meaning}。',
   'hr_init.leavers.employees': '人事系统如何标明离职员工？',
-  'hr_init.leavers.departments': '人事系统如何标明已关闭的部门？',
+  'hr_init.leavers.departments': '人事系统如何标明已撤销的部门？',
   'hr_init.by_nothing.employees': '不标明：每一行都是在职员工',
   'hr_init.by_nothing.departments': '不标明：每个部门都在使用',
   'hr_init.by_states': '按 {column} 的值：{values}',
@@ -106,7 +106,7 @@ export const workbench = {
   'hr_init.another': '其他列：请输入列名',
   'hr_init.which_rule': '请输入序号或列名',
   'hr_init.unused.employees': '{columns} 从名称看可能标明离职，但没有使用：每一行都算在职员工。',
-  'hr_init.unused.departments': '{columns} 从名称看可能标明部门关闭，但没有使用：每个部门都算在使用。',
+  'hr_init.unused.departments': '{columns} 从名称看可能标明部门已撤销，但没有使用：每个部门都算在使用。',
   'hr_init.no_states': '{column} 无法据此判断：不同值过多，或几乎没有多行共有的值。',
   'hr_init.which_states.employees': '哪些值表示在职？请输入值，以逗号分隔',
   'hr_init.which_states.departments': '哪些值表示部门在使用？请输入值，以逗号分隔',
@@ -116,7 +116,7 @@ export const workbench = {
   'hr_init.empty_active.employees': '{column} 有 {count, number} 行为空，按在职计算。',
   'hr_init.empty_active.departments': '{column} 有 {count, number} 行为空，按在使用计算。',
   'hr_init.empty_gone.employees': '{column} 有 {count, number} 行为空，按已离职计算。',
-  'hr_init.empty_gone.departments': '{column} 有 {count, number} 行为空，按已关闭计算。',
+  'hr_init.empty_gone.departments': '{column} 有 {count, number} 行为空，按已撤销计算。',
   'hr_init.which_men': '{column} 的哪些值表示男？请输入值，以逗号分隔，- 表示没有',
   'hr_init.which_women': '{column} 的哪些值表示女？请输入值，以逗号分隔，- 表示没有',
   'hr_init.gender_unknown':
