@@ -14,7 +14,7 @@ import type { Pool } from '../lib/database.ts'
 import { enterprisesIn } from '../sync/outbox/employee.ts'
 import { HALTS_OF_OTHERS, type Halt, readHalts } from '../sync/outbox/halts.ts'
 import { type PlanFilter, readNextPlan } from '../sync/plan/stored-plan.ts'
-import type { PlanSummary } from '../sync/runs/run.ts'
+import { EMPLOYEE_KINDS, heldRun, type PlanSummary, type RunKind } from '../sync/runs/run.ts'
 import { limitsOf } from '../sync/runs/safety.ts'
 import { haltOf } from '../texts/failures.ts'
 import { message, type Said, saidBy } from '../texts/message.ts'
@@ -169,7 +169,9 @@ async function planRun(options: PlanOptions): Promise<void> {
   const named = namedSource(hr.all, options.source)
   const plans: SourcePlan[] = []
   for (const source of named ? [named] : hr.all) {
-    const plan = { ...(await planSource(context, source, options)), ...(await haltsOf(context, source)) }
+    const planned = await planSource(context, source, options)
+    const held = await heldAlready(context, source, planned.preview)
+    const plan = { ...planned, ...(await haltsOf(context, source)), held }
     plans.push(plan)
     if (!options.json) printSourcePlan(plan, options, context.program)
   }
@@ -188,6 +190,21 @@ interface SourcePlan {
   halt: Halt | null
   /** Keep back what a run of it would do of some of its enterprises. */
   partly: Halt[]
+  /** The runs that are held already with what it would be held for: another one would be superseded by them. */
+  held: { employees: number | null; departments: number | null }
+}
+
+async function heldAlready(
+  { pool }: CommandContext,
+  { name }: NamedSource,
+  preview: RunPreview | null,
+): Promise<SourcePlan['held']> {
+  const heldOf = async (state: string | undefined, kinds: readonly RunKind[]) =>
+    state === 'held' ? ((await heldRun(pool, kinds, name))?.id ?? null) : null
+  return {
+    employees: await heldOf(preview?.employees.state, EMPLOYEE_KINDS),
+    departments: await heldOf(preview?.departments?.verdict.state, ['departments']),
+  }
 }
 
 async function haltsOf(
@@ -214,7 +231,7 @@ async function planSource(
   context: CommandContext,
   source: NamedSource,
   options: PlanOptions,
-): Promise<Omit<SourcePlan, 'halt' | 'partly'>> {
+): Promise<Pick<SourcePlan, 'source' | 'preview' | 'comparison' | 'error'>> {
   const { name } = source
   try {
     await using spool = options.full && (await ScanSpool.open())
@@ -256,11 +273,12 @@ type Departments = NonNullable<RunPreview['departments']>
 
 /** A list for several sources; for a single or named source, its plan alone. */
 function documentOf(plans: readonly SourcePlan[], options: PlanOptions): unknown {
-  const documents = plans.map(({ source, preview, comparison, error, halt, partly }) => ({
+  const documents = plans.map(({ source, preview, comparison, error, halt, partly, held }) => ({
     ...(source !== '' && { source }),
     ...(preview ? document(kindOf(options), preview, comparison) : { kind: kindOf(options), error }),
     halt,
     halts_of_enterprises: partly,
+    held_runs: held,
   }))
   if (documents.length === 1) return documents[0]
   // Of several, that of everything.
@@ -327,7 +345,7 @@ function document(
 function printPlan(
   kind: string,
   { employees, departments, departmentsError, openids, rejected, undecided }: RunPreview,
-  { comparison, halt, partly, source }: Omit<SourcePlan, 'preview'>,
+  { comparison, halt, partly, held, source }: Omit<SourcePlan, 'preview'>,
   program: string,
 ): void {
   const { difference, state, message } = employees
@@ -367,31 +385,39 @@ function printPlan(
   if (comparison) printComparison(comparison)
   print('')
   const isSuspect = state === 'source_suspect'
-  const commands = isSuspect ? [] : commandsFor(kind, { employees, departments, openids }, program, source)
+  printHeldAlready(held)
+  const preview = { employees, departments, openids }
+  const commands = isSuspect ? [] : commandsFor(kind, preview, held, program, source)
   const command = commands.join(say('hr_check.semicolon'))
   print(say('shell.nothing_written') + (command && say('shell.to_do_it', { command })))
+}
+
+function printHeldAlready(held: SourcePlan['held']): void {
+  for (const run of Object.values(held))
+    if (run !== null) printText(said(message('said.held_already', { run })))
 }
 
 /** What does the parts of a plan: those without anything to do need no run. */
 function commandsFor(
   kind: string,
   { employees, departments, openids }: Pick<RunPreview, 'employees' | 'departments' | 'openids'>,
+  held: SourcePlan['held'],
   program: string,
   source: string,
 ): string[] {
   const ofSource = source && ` --source ${source}`
-  const resync = (option: string, state: string) => {
-    const command = `${program} resync${option} --wait`
+  const resync = (option: string, state: string, run: number | null = null) => {
+    const command = run === null ? `${program} resync${option} --wait` : `${program} plan ${run}`
     return state === 'held'
-      ? say('shell.then_approve', { command, approve: `${program} approve RUN` })
+      ? say('shell.then_approve', { command, approve: `${program} approve ${run ?? 'RUN'}` })
       : command
   }
   return [
     ...(sumOf(employees.difference.reasons) > 0
-      ? [resync(`${kind === 'full' ? ' --full' : ''}${ofSource}`, employees.state)]
+      ? [resync(`${kind === 'full' ? ' --full' : ''}${ofSource}`, employees.state, held.employees)]
       : []),
     ...(departments && departments.deletions.length > 0
-      ? [resync(` --departments${ofSource}`, departments.verdict.state)]
+      ? [resync(` --departments${ofSource}`, departments.verdict.state, held.departments)]
       : []),
     ...(openids > 0 ? [resync(' --openids', 'running')] : []),
   ]

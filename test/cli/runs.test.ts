@@ -130,6 +130,7 @@ describe('a run that its breaker holds', () => {
     expect(planned.code).toBe(1)
     expect(planned.stdout).toMatch(/^Plan of a changes run: would be held\n.*10 of 30 employees would change/)
     expect(planned.stdout).toMatch(/sample +e0000, e0001/)
+    expect(planned.stdout).toContain('To do it: npx dirsync resync --wait, then npx dirsync approve RUN\n')
   })
 
   test('ends the wait with exit 1, and says how to decide', async () => {
@@ -140,6 +141,19 @@ describe('a run that its breaker holds', () => {
       new RegExp(`dirsync plan ${held}\n.*dirsync approve ${held}\n.*dirsync reject ${held}`),
     )
     expect(wideLines(waited.stdout)).toEqual([])
+  })
+
+  test('is what the next plan says to decide about: another run would be superseded', async () => {
+    const again = await dirsync('plan')
+    expect(again.code).toBe(1)
+    expect(again.stdout).toMatch(
+      new RegExp(
+        `Run ${held} was held with such a plan already\\.\nNothing was written\\. To do it: npx dirsync plan ${held}, then npx dirsync approve ${held}\n$`,
+      ),
+    )
+    expect((await dirsync('plan', '--full')).stdout).toContain(`npx dirsync approve ${held}\n`)
+    const { held_runs } = (await dirsync('plan', '--json')).json()
+    expect(held_runs).toEqual({ employees: held, departments: null })
   })
 
   test('is told with its plan', async () => {
