@@ -338,8 +338,11 @@ export function countUrgent(firing: readonly FiringAlert[]): number {
   return firing.filter(each => isAskedFor(each, firing)).reduce((sum, { n }) => sum + n, 0)
 }
 
-/** An alert that needs attention, in a few words. */
-export const UrgentAlert = Alert.pick({ rule: true, subject: true, severity: true, title: true, since: true })
+/** An alert that needs attention, in its own words alone. */
+export const UrgentAlert = Alert.pick({
+  ...{ rule: true, subject: true, severity: true, since: true },
+  ...{ title: true, what: true, remedy: true },
+})
 export type UrgentAlert = z.infer<typeof UrgentAlert>
 
 /** Reads the alerts that need attention, the worst first. */
@@ -352,10 +355,10 @@ export async function readUrgent(db: Pool, language: Language): Promise<UrgentAl
   )
   return rows
     .filter(row => isAskedFor({ ...row, muted: false }, firing))
-    .map(({ rule, subject, severity, since, facts }) => ({
-      ...{ rule, subject, severity, since },
-      title: alertText(language, { rule, subject, facts }).title,
-    }))
+    .map(row => {
+      const { rule, subject, severity, since } = row
+      return { rule, subject, severity, since, ...textsOf(language, row) }
+    })
 }
 
 /** What keeps an alert from being told: the strongest reason. */

@@ -238,6 +238,9 @@ export type Todo =
 /** Alert rules about things that the overview lists anyway. */
 const LISTED: readonly RuleName[] = ['halt', 'paused', 'held_run', 'source_suspect', 'role_missing']
 
+/** Critical alerts that are told with what to do, each for itself. */
+const MOST_TOLD = 3
+
 /** What needs a person, or keeps everything waiting. An empty list: everything is in sync, or dirsync is working on it. */
 export function todosOf(overview: OverviewResult): Todo[] {
   const { halts, held_runs, suspect_runs, failed_runs, open_cases, roles_alive, pace } = overview
@@ -264,7 +267,9 @@ export function todosOf(overview: OverviewResult): Todo[] {
     ...(paused_until
       ? [{ what: 'holdoff', holdoff: { gate: 'platform', paused_until, pause_reason } } as const]
       : []),
-    ...(critical.length > 0 ? [{ what: 'alerts', alerts: critical } as const] : []),
+    ...[...critical.slice(0, MOST_TOLD).map(alert => [alert]), critical.slice(MOST_TOLD)]
+      .filter(alerts => alerts.length > 0)
+      .map(alerts => ({ what: 'alerts', alerts }) as const),
     ...money.map(kind => ({ what: 'money', kind, count: overview.money_for_person[kind] }) as const),
     ...overview.stalled_jobs.map(job => ({ what: 'stalled', job }) as const),
     ...(overview.doubted > 0 ? [{ what: 'doubted', count: overview.doubted } as const] : []),

@@ -355,17 +355,19 @@ function commandsOf(todo: Todo): string[] {
 /** Further alerts are only counted. */
 const MOST_ALERTS = 4
 
-/** Alerts about things that nothing above shows. */
+/** Alerts about things that nothing above shows: one says what to do, several are only named. */
 function alertsTodo({ t }: Ask, alerts: OverviewResult['alerts']): NoticeBlock {
   const titles = alerts.slice(0, MOST_ALERTS).map(({ title }) => title)
   const more = alerts.length - titles.length
+  const see = { to: '/alerts', text: t('overview.alerts.see') }
+  const alone = alerts.length === 1 ? alerts[0] : undefined
   return {
     notice: alerts[0]?.severity === 'critical' ? 'bad' : 'warn',
     title: [
       titles.join(t('overview.alerts.separator')),
       more > 0 ? ` ${t('overview.alerts.more', { count: more })}` : null,
     ],
-    todo: { to: '/alerts', text: t('overview.alerts.see') },
+    ...(alone ? { what: alone.what, todo: alone.remedy, next: see } : { todo: see }),
   }
 }
 
