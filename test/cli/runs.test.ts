@@ -119,6 +119,8 @@ test('a run that finds HR suspect fails the wait, and says what to do without th
   expect(waited.code).toBe(1)
   expect(waited.stdout).toMatch(/1\. See below what is missing, .* HR\s+database\.\n/s)
   expect(waited.stdout).toMatch(/or start one now\.\n +3\. /)
+  const [, command = ''] = /^What is missing\n +npx dirsync (runs \d+)$/m.exec(waited.stdout) ?? []
+  expect((await dirsync(...command.split(' '))).stdout).toMatch(/mobile/)
 })
 
 describe('a run that its breaker holds', () => {

@@ -76,12 +76,18 @@ export function runEndShown(ask: Ask, run: RunDetails): Shown {
     aside: runStateWords(ask, { ...run, cases: casesOf(run) }),
     blocks: [
       ...alertsOf(ask, run),
+      ...(run.state === 'source_suspect' ? [toSeeWhatIsMissing(ask, run)] : []),
       figuresOf(ask, run),
       ...(run.state === 'source_suspect' ? [] : [planAndOutcome(ask, run)]),
       ...casesOfRun(ask, run),
       ...decisionOf(ask, run),
     ],
   }
+}
+
+/** Who waited for a run is not shown the table of what its rows lack. */
+function toSeeWhatIsMissing({ t }: Ask, { id }: RunDetails): Block {
+  return { commands: t('runs.suspect.see'), lines: [`runs ${id}`] }
 }
 
 /** How to decide about a held run, as it is typed. */

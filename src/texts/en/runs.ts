@@ -88,6 +88,7 @@ export const runs = {
   'runs.is_held': 'This run is held: its plan is waiting for a decision.',
   'runs.is_suspect': 'HR’s data looked wrong, so this run sent nothing.',
   'runs.suspect.look': 'See below what is missing, then check the mapping query and the HR database.',
+  'runs.suspect.see': 'What is missing',
   'runs.suspect.again': 'Once it is fixed in HR, the next run passes by itself; or start one now.',
   'runs.suspect.true':
     'If HR’s data is right, raise the limit that the message names until one run has passed.',

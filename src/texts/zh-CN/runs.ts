@@ -87,6 +87,7 @@ export const runs = {
   'runs.is_held': '该任务待审批：需要有人对计划作出决定。',
   'runs.is_suspect': '人事数据看起来不对，该任务未发送任何数据。',
   'runs.suspect.look': '先看下方缺了什么，再检查字段映射的查询语句和人事数据库。',
+  'runs.suspect.see': '查看缺少的内容',
   'runs.suspect.again': '人事数据恢复后，下一次同步会自动通过；也可以立即启动。',
   'runs.suspect.true': '如果人事数据确实如此，请先调高提示中的限值，待一次同步通过后再改回。',
   'runs.is_failed': '该任务失败。',
