@@ -64,6 +64,7 @@ async function run(options: SwitchOptions): Promise<void> {
   const forgets = isNew && !keepMemory ? await countMemory(pool) : null
   const [ours, theirs] = [from && accountText(from), accountText(to)]
   if (options.json) printJson({ from: ours, to: theirs, forgets })
+  else if (!isNew) print(said(message('said.remembers_already', { account: accountSaid(to) })))
   else {
     printNamedFacts([
       ['remembered', from ? said(accountSaid(from)) : say('shell.account_unknown')],

@@ -44,6 +44,14 @@ async function named(): Promise<number> {
   return employees.filter(({ name }) => name !== 'Somebody').length
 }
 
+test('the account in use is named once, with nothing to do', async () => {
+  const looked = await dirsync(['switch-account'], company.settings)
+  expect(looked).toMatchObject({ code: 0, stderr: '' })
+  expect(looked.stdout).toMatch(
+    /^This database already remembers application .+: there is nothing to do\.\n$/,
+  )
+})
+
 test('another address or application is refused, in one sentence that says how to go on', async () => {
   const refused = await dirsync(['start', '--once'], elsewhere())
   expect(refused.stderr).toMatch(/^dirsync: this database .* `npx dirsync switch-account --yes` .*$/m)

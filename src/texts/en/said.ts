@@ -842,7 +842,7 @@ export const saidTexts = {
   'said.operations': 'Operations:',
   'said.operation_fields': 'Fields of one: dirsync platform OPERATION --help',
   'said.ok_without_data': 'OK, without any data.',
-  'said.remembers_already': 'This database already remembers {account}.',
+  'said.remembers_already': 'This database already remembers {account}: there is nothing to do.',
   'said.remembers_now': 'This database now remembers {account}. Go on with: {command}',
   'said.applied': 'applied {name}',
   'said.schema_is_new': 'The schema is up to date.',

@@ -860,7 +860,7 @@ export const failures = {
   'said.operations': '接口：',
   'said.operation_fields': '查看某个接口的字段：dirsync platform OPERATION --help',
   'said.ok_without_data': '成功，没有返回数据。',
-  'said.remembers_already': '此数据库已经属于{account}。',
+  'said.remembers_already': '此数据库已经属于{account}，无需切换。',
   'said.remembers_now': '此数据库现在属于{account}。请继续：{command}',
   'said.applied': '已执行 {name}',
   'said.schema_is_new': '数据库结构已是最新。',
