@@ -164,7 +164,7 @@ async function assertMigrated(pool: Pool, checked: CheckedSettings): Promise<voi
   if (missing.length === 0) return
   if (checked.embedded) throw nothingHere(checked)
   throw new FailedError(
-    message('said.schema_lacks', { names: missing, command: `${checked.program} migrate` }),
+    message('said.schema_lacks', { count: missing.length, command: `${checked.program} migrate` }),
   )
 }
 

@@ -703,7 +703,8 @@ export const saidTexts = {
   'said.and_remedy': '{what}. {remedy}',
   'said.nothing_here_yet':
     'DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL are not set, and there is no trial here yet, or an older version left it: set them, or run {command} for a trial',
-  'said.schema_lacks': 'the database lacks {names}: run {command}',
+  'said.schema_lacks':
+    'the schema of the database is not up to date (migrations that it lacks: {count}): run {command}',
   'said.only_with': '{option} works only with {other}',
   'said.run_waits': 'run {run} is requested and waits, because {reason}; the run then goes on by itself',
   'said.run_goes_on': 'run {run} goes on without this command: {command}',

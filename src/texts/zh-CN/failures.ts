@@ -732,7 +732,7 @@ export const failures = {
   'said.and_remedy': '{what}。{remedy}',
   'said.nothing_here_yet':
     '未设置 DATABASE_URL、HR_DATABASE_URL 和 PLATFORM_BASE_URL，此处也还没有试用环境，或由旧版本留下：请设置它们，或运行 {command} 启动试用环境',
-  'said.schema_lacks': '数据库缺少 {names}：请运行 {command}',
+  'said.schema_lacks': '数据库架构不是最新的（尚缺 {count} 个迁移）：请运行 {command}',
   'said.only_with': '{option} 只能与 {other} 同用',
   'said.run_waits': '同步任务 {run} 已提交并在等待，因为{reason}；之后会自动继续',
   'said.run_goes_on': '同步任务 {run} 会继续运行，无需此命令：{command}',
