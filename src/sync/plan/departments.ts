@@ -14,6 +14,7 @@ import { lastFullReading, lastPlanPassed } from '../runs/earlier-runs.ts'
 import {
   type CheckedPlan,
   EMPLOYEE_KINDS,
+  EMPLOYEE_KINDS_SQL,
   heldRuns,
   IN_PARTS,
   NOT_BEGUN,
@@ -272,7 +273,17 @@ export async function unpassedEmployees(
   const held = (await heldRuns(db)).find(
     ({ kind, source: of }) => of === source.name && EMPLOYEE_KINDS.includes(kind),
   )
-  return held ? message('said.employees_held', { run: held.id }) : message('said.employees_unread')
+  if (held) return message('said.employees_held', { run: held.id })
+  return message((await hadRun(db, source)) ? 'said.employees_unread' : 'said.employees_never_read')
+}
+
+/** Whether there is a run of employees to look at. */
+async function hadRun(db: ClientBase | Pool, { name }: SourceScope): Promise<boolean> {
+  const { rows } = await db.query(
+    `select from dirsync.sync_run where kind in ${EMPLOYEE_KINDS_SQL} and hr_source = $1 limit 1`,
+    [name],
+  )
+  return rows.length > 0
 }
 
 /** Of each enterprise among some, an employee of whom the platform is yet to tell where they are. @param codes null: all */

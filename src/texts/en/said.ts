@@ -349,6 +349,8 @@ export const saidTexts = {
     '{columns} turned empty for more than {percent} % of the employees in service: check the mapping query and the HR database, or raise GATE_MAX_EMPTIED if this is so in HR',
   'said.missing_employees':
     'HR has {counted} employees in departments, of {before} in the last good run: check the mapping query and the HR database, or raise GATE_MAX_FEWER_ROWS if so many have left',
+  'said.employees_never_read':
+    'No department is deleted before a run has read all employees with the present mapping and passed: no run has tried yet.',
   'said.employees_unread':
     'No department is deleted before a run has read all employees with the present mapping and passed: look at the latest run of kind changes.',
   'said.mapping_differs':

@@ -398,6 +398,8 @@ export const failures = {
     '{columns}在超过 {percent}% 的在职员工中变为空值：请检查映射查询和人事数据库；如人事系统中确实如此，请调高 GATE_MAX_EMPTIED',
   'said.missing_employees':
     '上次正常运行时有部门的员工为 {before} 名，人事系统现在只有 {counted} 名：请检查映射查询和人事数据库；如果确有这么多人离职，请调高 GATE_MAX_FEWER_ROWS',
+  'said.employees_never_read':
+    '在有同步任务按当前映射读取全部员工并通过检查之前，不会删除任何部门：目前尚无这样的同步任务。',
   'said.employees_unread':
     '在有同步任务按当前映射读取全部员工并通过检查之前，不会删除任何部门：请查看最近一次增量同步。',
   'said.mapping_differs':
