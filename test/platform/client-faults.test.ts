@@ -402,6 +402,16 @@ describe('connections and time', () => {
     expect(await failureOf(get())).toMatchObject({ code: 'PLATFORM_CONNECTION', outcomeKnown: true })
   })
 
+  test('what waited too long for its turn is not sent', async () => {
+    platform.plan('employee/get', ok({ userid: 'u1' }))
+    await client.tokens.create()
+    const late = client.employees.get({ userid: 'u1' }, { sendBefore: Date.now() - 1 })
+    expect(await failureOf(late)).toMatchObject({ code: 'PLATFORM_ABORTED', outcomeKnown: true })
+    expect(platform.of('employee/get')).toHaveLength(0)
+    const inTime = client.employees.get({ userid: 'u1' }, { sendBefore: Date.now() + 60_000 })
+    expect((await inTime).userid).toBe('u1')
+  })
+
   test('a host that accepts and says nothing at all times out', async () => {
     const server = createServer(() => undefined)
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))

@@ -76,6 +76,11 @@ describe('rows that stay', () => {
     expect(read.value).toEqual({ counted: 4, found: 2 })
   })
 
+  test('an empty page ends it, whatever else it says', async () => {
+    const fetch = async () => ({ total_count: null, has_next: true, data_list: [] as Row[] })
+    expect(await everyRow({ ...LIST, fetch }).next()).toMatchObject({ done: true })
+  })
+
   test('has_next ends the list', async () => {
     const listing = new Listing(numbered(1, 4), 2, undefined, 'has_next')
     expect(await listing.read()).toEqual(numbered(1, 4))

@@ -63,6 +63,15 @@ describe('a refund whose answer was lost', () => {
     expect(verdict('1.00', '1', DAY + 0.01)).toBe('not_carried_out')
   })
 
+  test('stays unknown where neither what was paid nor what was refunded is known, however alike that looks', () => {
+    const order = { status: 3, pay_amount: null, refund_amount: '1.00' }
+    const known = { refundedBefore: '1.00', paid: '9.00' }
+    expect(settleByPaymentOrders([{ ...order, pay_amount: '9.00' }], known).verdict).toBe('not_carried_out')
+    expect(settleByPaymentOrders([order], { ...known, paid: null }).verdict).toBe('unknown')
+    const silent = { status: 4, pay_amount: '9.00', refund_amount: '1.00' }
+    expect(settleByPaymentOrders([silent], { ...known, refundedBefore: null }).verdict).toBe('unknown')
+  })
+
   test('is never taken for not carried out while it may still arrive, whatever was set', () => {
     const soon = { notCarriedOutAfterMs: 0 }
     // Its timestamp may have been 5 minutes ahead, and is accepted for 5 more; it was sent within half a minute.
