@@ -402,6 +402,27 @@ describe('connections and time', () => {
     expect(await failureOf(get())).toMatchObject({ code: 'PLATFORM_CONNECTION', outcomeKnown: true })
   })
 
+  test('what was given up while it waited for a connection is not sent later', async () => {
+    await client.close()
+    client = connect({ maxConnections: 1 })
+    let answer = () => {}
+    platform.plan('employee/get', response => {
+      answer = () => ok({ userid: 'u1' })(response, platform.requests[0] as never)
+    })
+    const first = get()
+    await platform.seen('employee/get')
+    const givenUp = new AbortController()
+    const second = failureOf(client.employees.get({ userid: 'u2' }, { signal: givenUp.signal }))
+    await new Promise(setImmediate)
+    givenUp.abort()
+    expect(await second).toMatchObject({ code: 'PLATFORM_ABORTED', outcomeKnown: true })
+    answer()
+    expect((await first).userid).toBe('u1')
+    platform.plan('employee/get', ok({ userid: 'u3' }))
+    expect((await get('u3')).userid).toBe('u3')
+    expect(platform.of('employee/get')).toHaveLength(2)
+  })
+
   test('what waited too long for its turn is not sent', async () => {
     platform.plan('employee/get', ok({ userid: 'u1' }))
     await client.tokens.create()
