@@ -381,7 +381,8 @@ comment on column dirsync.console_user.preferences is
 -- A case is found by the trace id that the vendor's support asks for. Version 1.0 keeps ids that are too long for an index.
 create index dead_letter_trace on dirsync.dead_letter ((left(trace_id, 200))) where trace_id is not null;
 
--- A case that waits for another employee's value does not wait for a week after a retry that was taken back.
+-- A case that waits for another employee's value does not wait for a week after a retry that was taken back. One about rows
+-- of HR that are not synced has no next turn: each run that reads every row decides about it, and a retry would ask for one.
 create or replace function dirsync.end_lost_retries() returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -408,6 +409,7 @@ begin
   update dirsync.dead_letter d
   set state = case d.entity when 'mirror' then 'retry_scheduled' else 'open' end,
       next_retry_at = now() + case when d.entity = 'mirror' then interval '1 hour'
+                                   when d.operation = 'read-hr' or d.entity_key = '(no user id)' then null
                                    -- What it waits for may be free: that may have been the reason for the retry.
                                    -- Of a rejected employee nothing is sent, free or not.
                                    when d.blocked_by is not null

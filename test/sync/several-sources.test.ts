@@ -492,6 +492,11 @@ describe('an employee whom two sources deliver', () => {
     expect(await cases()).toMatchObject([{ state: 'open' }, { state: 'open' }])
     await planNext(hr, 'shanghai')
     expect(await cases()).toMatchObject([{ state: 'open' }, { state: 'open' }])
+    // Nor does that make one read all of HR every week.
+    expect(await store.rows('select next_retry_at as next from dirsync.dead_letter')).toEqual([
+      { next: null },
+      { next: null },
+    ])
     await shanghai.pool.query(`delete from person where userid in ('', 'b1')`)
     await retry()
     await planNext(hr, 'shanghai')
