@@ -555,23 +555,120 @@ describe('the sources change', () => {
     expect(await plan(await settle(both()), 'beijing')).toMatchObject({ state: 'held', planned: 11 })
   })
 
-  test('one that loses an enterprise leaves none of its employees waiting for a decision', async () => {
-    const whole = [source('shanghai', ['E1', 'E3'], shanghai.url)]
-    await hire(shanghai.pool, [...people('E1', 10), ...people('E3', 10, 'c')])
-    const hr = await settle(whole)
-    await plan(hr, 'shanghai')
-    await acknowledge(store)
-    await shanghai.pool.query(`update person set name = 'Changed' where userid <> 'c9'`)
-    await hire(shanghai.pool, people('E3', 1, 'new'))
-    const held = await plan(hr, 'shanghai')
-    expect(held).toMatchObject({ state: 'held', planned: 20 })
-    await store.pool.query(`update dirsync.employee set rejected = true where userid = 'c0'`)
-    await settle([source('shanghai', ['E1'], shanghai.url)])
-    expect(await readRun(store.pool, held.id)).toMatchObject({ state: 'held' })
-    expect(await countStatuses(store.pool)).toMatchObject({ held: 10, no_source: 8, rejected: 1, in_sync: 1 })
-    // When it comes back, what HR has changed is planned as ever.
-    await plan(await settle(whole), 'shanghai')
-    expect(await countStatuses(store.pool)).toMatchObject({ held: 19, no_source: 0, rejected: 1, in_sync: 1 })
+  describe('one loses an enterprise while a run is held', () => {
+    const whole = () => [source('shanghai', ['E1', 'E3'], shanghai.url)]
+    /** Nor does HR deliver it. */
+    async function without(): Promise<HrSources> {
+      await shanghai.pool.query(`delete from person where enterprise_code = 'E3'`)
+      return settle([source('shanghai', ['E1'], shanghai.url)])
+    }
+
+    /** One of them was rejected earlier. */
+    async function heldForBoth(): Promise<Run> {
+      await hire(shanghai.pool, [...people('E1', 10), ...people('E3', 10, 'c')])
+      const hr = await settle(whole())
+      await plan(hr, 'shanghai')
+      await acknowledge(store)
+      await shanghai.pool.query(`update person set name = 'Changed' where userid <> 'c9'`)
+      await hire(shanghai.pool, people('E3', 1, 'new'))
+      const held = await plan(hr, 'shanghai')
+      expect(held).toMatchObject({ state: 'held', planned: 20 })
+      await store.pool.query(`update dirsync.employee set rejected = true where userid = 'c0'`)
+      return held
+    }
+    const approve = async (run: Run, hr: HrSources) => {
+      await store.pool.query('select dirsync.approve($1)', [run.id])
+      await planNext(hr, 'shanghai')
+      return worded(await readRun(store.pool, run.id))
+    }
+    const WAITING = { held: 19, no_source: 0, rejected: 1, in_sync: 1 }
+    const LET_GO = { held: 0, no_source: 8, rejected: 1, in_sync: 1 }
+
+    test('for a moment: what is approved is sent', async () => {
+      const held = await heldForBoth()
+      await settle([source('shanghai', ['E1'], shanghai.url)])
+      expect(await countStatuses(store.pool)).toMatchObject(WAITING)
+      const hr = await settle(whole())
+      await plan(hr, 'shanghai')
+      expect(await approve(held, hr)).toMatchObject({ state: 'running', message: null })
+      expect(await pending()).toHaveLength(20)
+    })
+
+    test('which is approved then: nothing of the enterprise is sent, nor waits any more', async () => {
+      const held = await heldForBoth()
+      const hr = await without()
+      expect(worded(await plan(hr, 'shanghai'))).toMatchObject({ state: 'superseded' })
+      // Of the enterprise nothing is read.
+      expect(worded(await readRun(store.pool, held.id))).toMatchObject({
+        state: 'held',
+        message: expect.stringMatching(/HR has not changed since\.$/),
+      })
+      expect(await countStatuses(store.pool)).toMatchObject(WAITING)
+      expect(await approve(held, hr)).toMatchObject({
+        state: 'running',
+        message: expect.stringMatching(/^Planned rows left out: 10\. /),
+      })
+      expect(await countStatuses(store.pool)).toMatchObject(LET_GO)
+    })
+
+    test('which a later plan supersedes: none of the enterprise waits any more', async () => {
+      const held = await heldForBoth()
+      const hr = await without()
+      await shanghai.pool.query(
+        `update person set name = replace(userid, 'e', 'n') where enterprise_code = 'E1'`,
+      )
+      await plan(hr, 'shanghai')
+      expect(await readRun(store.pool, held.id)).toMatchObject({ state: 'superseded' })
+      expect(await countStatuses(store.pool)).toMatchObject({ ...LET_GO, in_sync: 11 })
+      // When it comes back, what HR has changed is planned as ever.
+      await hire(shanghai.pool, people('E3', 10, 'c'))
+      await shanghai.pool.query(
+        `update person set name = 'Changed' where enterprise_code = 'E3' and userid <> 'c9'`,
+      )
+      await plan(await settle(whole()), 'shanghai')
+      expect(await countStatuses(store.pool)).toMatchObject({
+        held: 8,
+        no_source: 0,
+        rejected: 1,
+        in_sync: 11,
+      })
+    })
+
+    test('which was over before: the next start lets go who has been waiting since', async () => {
+      const held = await heldForBoth()
+      await store.pool.query(
+        `update dirsync.sync_run set state = 'superseded', finished_at = now() where id = $1`,
+        [held.id],
+      )
+      await without()
+      // The others are looked at by the next plan.
+      expect(await countStatuses(store.pool)).toMatchObject({ ...LET_GO, held: 10 })
+    })
+
+    test('of which a part is under way: the others wait until that cannot be taken back any more', async () => {
+      const held = await heldForBoth()
+      const of = { keys: ['c1', 'c2'] }
+      const part = await store.value<number>('select dirsync.approve_part($1, $2)', [held.id, of])
+      await planNext(await settle(whole()), 'shanghai')
+      expect(await pending()).toEqual(['E3/c1', 'E3/c2'])
+      const hr = await without()
+      await shanghai.pool.query(`update person set name = replace(userid, 'e', 'n')`)
+      await plan(hr, 'shanghai')
+      expect(await readRun(store.pool, held.id)).toMatchObject({ state: 'superseded' })
+      expect(await countStatuses(store.pool)).toMatchObject({
+        ...WAITING,
+        held: 7,
+        no_source: 2,
+        in_sync: 11,
+      })
+      await store.pool.query('select dirsync.cancel($1)', [part])
+      expect(await readRun(store.pool, held.id)).toMatchObject({ state: 'held' })
+      expect(await countStatuses(store.pool)).toMatchObject({ ...WAITING, held: 9, in_sync: 11 })
+      await plan(hr, 'shanghai')
+      await finishRuns(store.pool)
+      await plan(hr, 'shanghai')
+      expect(await countStatuses(store.pool)).toMatchObject({ ...LET_GO, in_sync: 11 })
+    })
   })
 
   test('one that is removed after a part of its plan was sent is not said to have sent nothing', async () => {
@@ -902,7 +999,7 @@ describe('the sources change', () => {
     expect(worded(await readRun(store.pool, held.id))).toMatchObject({
       state: 'running',
       message: expect.stringMatching(
-        /^Planned rows left out: 3\. .* or another HR source has their enterprise now/,
+        /^Planned rows left out: 3\. .* or their enterprise is not in their HR source any more/,
       ),
     })
     expect(await employees()).toMatchObject([{ vanished: 0 }, { vanished: 0 }, { vanished: 0 }])

@@ -6,7 +6,7 @@ import { latestOrdersOf } from '../../mirrors/payment-order.ts'
 import { IS_CASE_OF_BLOCK } from '../../sync/cases/withheld.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/health/figures.ts'
 import { blocksOf, HAD_LEFT, type OpenCase, openCasesOf } from '../../sync/outbox/claim.ts'
-import { HELD_DECISION } from '../../sync/outbox/employee.ts'
+import { HELD_DECISION, hasSource } from '../../sync/outbox/employee.ts'
 import { HALT_KINDS, haltWhere, holdsBack, isInForceFor } from '../../sync/outbox/halts.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
@@ -67,6 +67,9 @@ export const EmployeeStory = z.object({
           approved: z.boolean().describe('Approved, and the scheduler has yet to send it'),
           rejected: z.boolean().describe('false: it waits for a decision, or for a plan after one'),
           reason: z.string().nullable(),
+          has_source: z
+            .boolean()
+            .describe('false: no HR source has the enterprise, so that approval leaves them out'),
           gone: z
             .enum(['left', 'vanished'])
             .nullable()
@@ -151,7 +154,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
                 ${employeeStatus('e')} as status,
                 (select jsonb_build_object('run', o.run, 'decided_by', o.decided_by, 'decided_at', o.decided_at,
                                            'approved', c.approved and c.state in ('requested', 'planning'),
-                                           'rejected', e.rejected, 'reason', o.reason,
+                                           'rejected', e.rejected, 'reason', o.reason, 'has_source', ${hasSource('e')},
                                            'gone', case when not e.held_gone then null
                                                         when e.held_hash is null then 'vanished' else 'left' end)
                  from (${HELD_DECISION}) o join dirsync.sync_run c on c.id = coalesce(o.part_run, o.run)) as held

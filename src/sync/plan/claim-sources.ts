@@ -4,7 +4,7 @@ import { type ClientBase, onlyRow, type Pool, repeatOnDeadlock, transaction } fr
 import { message, toStore } from '../../texts/message.ts'
 import { endCasesWhere, NO_USER_ID } from '../cases/cases.ts'
 import { KINDS_BY_SOURCE, unsentBecause } from '../runs/run.ts'
-import { endWaiting } from './plan-tables.ts'
+import { endForgottenWaiting, endWaiting } from './plan-tables.ts'
 
 /** What all processes have to know of the sources that HR_SOURCES names, in the order of the file. */
 export interface KnownSource {
@@ -83,7 +83,7 @@ async function endRunsOfOthers(db: ClientBase, names: readonly string[]): Promis
     [KINDS_BY_SOURCE, names, toStore(REASON)],
   )
   const ended = rows.map(({ id }) => id)
-  if (ended.length > 0) await endWaiting(db, 'e.held_run = any ($1)', ended)
+  if (ended.length > 0) await endWaiting(db, ended)
   await db.query(
     `update dirsync.sync_run set cancelled_at = now(), message = $3
      where state = 'running' and finished_at is null and cancelled_at is null and hr_source <> ''
@@ -93,9 +93,8 @@ async function endRunsOfOthers(db: ClientBase, names: readonly string[]): Promis
 }
 
 /**
- * Work that waited for a plan of a removed source would wait for ever: a worker drops it. So would employees who wait for a decision
- * about an enterprise that no source has. Nor does a removed source answer, so that no halt because of it would end. Processes with
- * earlier sources may have left any of it since these came in force.
+ * Work that waited for a plan of a removed source would wait for ever: a worker drops it. Nor does a removed source answer, so
+ * that no halt because of it would end. Processes with earlier sources may have left any of it since these came in force.
  */
 async function letGo(db: ClientBase, sources: readonly KnownSource[]): Promise<void> {
   const codes = sources.flatMap(({ enterpriseCodes }) => enterpriseCodes)
@@ -104,7 +103,7 @@ async function letGo(db: ClientBase, sources: readonly KnownSource[]): Promise<v
      where replan_at is not null and enterprise_code <> all ($1)`,
     [codes],
   )
-  await endWaiting(db, 'e.enterprise_code <> all ($1)', codes)
+  await endForgottenWaiting(db)
   await db.query(`delete from dirsync.halt where category = 'hr_unavailable' and scope <> all ($1)`, [codes])
 }
 

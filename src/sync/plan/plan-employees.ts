@@ -98,8 +98,8 @@ function employeePlan(
       await storeEmployeePlan(db, id)
     },
     mark: id => markHeld(db, id, compared),
-    changedSince: held => countChangedSince(db, held),
-    undecided: held => countUndecided(db, held),
+    changedSince: held => countChangedSince(db, held, source.codes),
+    undecided: held => countUndecided(db, held, source.codes),
   }
 }
 

@@ -17,7 +17,7 @@ import type { SourceScope } from '../../hr/sources.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../../lib/database.ts'
 import { ENDED_BY_HOLDER, isOneOf } from '../cases/cases.ts'
 import { IS_LOST } from '../outbox/claim.ts'
-import { HELD_DECISION, ONLY_HELD } from '../outbox/employee.ts'
+import { HELD_DECISION, hasSource, ONLY_HELD } from '../outbox/employee.ts'
 import { PRIORITY } from '../outbox/outbox.ts'
 import { DOUBTED } from '../runs/restored.ts'
 import { NOT_BEGUN } from '../runs/run.ts'
@@ -617,24 +617,34 @@ export async function markHeld(
   await db.query(`update dirsync.employee e set ${NOT_HELD} where ${over}`, [codes, heldRun !== null])
 }
 
+/** No decision about these runs will follow. Employees that waited for one stay out of sync until a plan sees HR's state then. */
+export function endWaiting(db: ClientBase, heldRuns: readonly number[]): Promise<void> {
+  return letGoWhere(db, 'e.held_run = any ($1)', [heldRuns])
+}
+
 /**
- * No decision about these runs, or about employees of other enterprises than these, will follow. Who waited for one stays out of sync
- * until a plan sees HR's state then.
+ * The same for employees whom no plan looks at, as no source has their enterprise, once nobody can decide about the held run any more.
+ * Until then they do wait: the source may get the enterprise back, and what was approved is what is sent.
  */
-export async function endWaiting(
-  db: ClientBase,
-  ...[which, values]:
-    | ['e.held_run = any ($1)', runs: readonly number[]]
-    | ['e.enterprise_code <> all ($1)', codes: readonly string[]]
-): Promise<void> {
+export function endForgottenWaiting(db: ClientBase): Promise<void> {
+  return letGoWhere(
+    db,
+    // What a part has not sent is undecided again if that is cancelled.
+    `not ${hasSource('e')} and e.held_run not in (
+       select coalesce(r.part_of, r.id) from dirsync.sync_run r
+       where r.finished_at is null and (r.state <> 'running' or r.part_of is not null))`,
+  )
+}
+
+async function letGoWhere(db: ClientBase, which: string, values: unknown[] = []): Promise<void> {
   const waits = `e.held_run is not null and ${which} and not e.rejected`
-  await db.query(`delete from dirsync.employee e where ${waits} and ${ONLY_HELD}`, [values])
+  await db.query(`delete from dirsync.employee e where ${waits} and ${ONLY_HELD}`, values)
   await db.query(
     // No row has this hash; `take_back` sets it, too.
     `update dirsync.employee e
      set ${NOT_HELD}, source_hash = case when e.source_hash is not null then uuid '00000000-0000-0000-0000-000000000000' end
      where ${waits}`,
-    [values],
+    values,
   )
 }
 
@@ -695,17 +705,21 @@ const WAS_SENT = `exists (select from dirsync.employee e
   where e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
     and e.source_hash is not distinct from w.source_hash)`
 
-/** Undecided rows of a held run that is decided in parts: those that differ by `difference`, and those with another row in HR. */
+/**
+ * Undecided rows of a held run that is decided in parts: those that differ by `difference`, and those with another row in HR.
+ * @param codes the enterprises that were compared; null: all
+ */
 export async function countUndecided(
   db: ClientBase,
   heldRun: number,
+  codes: SourceScope['codes'],
 ): Promise<{ count: number; changed: number }> {
   const { rows } = await db.query<{ count: number; changed: number }>(
     `select count(d.userid)::int as count,
             (count(*) filter (where w.reason <> 'asked' and case when d.userid is null then not ${WAS_SENT}
                                                                  else d.hash is distinct from w.source_hash end))::int
               as changed
-     from dirsync.planned_work w
+     from ${rowsOf('dirsync.planned_work', codes)} w
      left join difference d on d.undecided = w.run_id and d.enterprise_code = w.enterprise_code
        and d.userid = w.entity_key
      where w.run_id = $1 and w.reason is not null and w.decision_id is null`,
@@ -714,11 +728,18 @@ export async function countUndecided(
   return onlyRow(rows)
 }
 
-/** How many rows HR has changed since the plan of a held run was stored, by `difference`. */
-export async function countChangedSince(db: ClientBase, heldRun: number): Promise<number> {
+/**
+ * How many rows HR has changed since the plan of a held run was stored, by `difference`.
+ * @param codes the enterprises that were compared; null: all
+ */
+export async function countChangedSince(
+  db: ClientBase,
+  heldRun: number,
+  codes: SourceScope['codes'],
+): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     `select count(*)::int as n
-     from (select * from dirsync.planned_work
+     from (select * from ${rowsOf('dirsync.planned_work', codes)} p
            where run_id = $1 and reason is distinct from 'asked' and decision_id is null) w
      full join (select * from difference
                 where reason not in ('asked', 'skipped') or reason is null and (fresh or undecided = $1)) d

@@ -45,7 +45,7 @@ import { areInForce, assertInForce, noteDelivery, OutdatedSources } from '../run
 import { planDepartments, storedDeletions } from './departments.ts'
 import { applyEmployeePlan, planEverybody, planNamed, planTriggered } from './plan-employees.ts'
 import { planRetry } from './plan-retry.ts'
-import { restoreEmployeePlan } from './plan-tables.ts'
+import { endForgottenWaiting, restoreEmployeePlan } from './plan-tables.ts'
 
 /** After a plan of this many entities PostgreSQL's statistics of the outbox are updated. */
 const MUCH_WORK = 5000
@@ -132,6 +132,8 @@ export class Planner {
           const planned = await (run.approved
             ? carryOut(this.#options, db, run)
             : this.#check(db, run, signal))
+          // This run, or a person since the last one, may have ended what they waited for.
+          if (isOfAll(run)) await endForgottenWaiting(db)
           const source = this.#readFrom(run)
           // In one transaction: whoever sees the run planned finds no halt that its plan has disproved.
           if (source && isOfEmployees) {
@@ -270,7 +272,7 @@ export class Planner {
       await traced('write plan', () => plan.apply(id))
       if (held !== null && !stays) await supersede(db, held, id)
       await recordPlan(db, id, planned)
-      if (passedForAll(run)) await recheckHeldRuns(db, run.source)
+      if (isOfAll(run)) await recheckHeldRuns(db, run.source)
       if (stays) await keepHeld(db, held, null, open.changed)
       return planned
     } else if (wasHeld) {
@@ -412,7 +414,7 @@ async function keylessOf(db: ClientBase, runId: number): Promise<number | null> 
   return onlyRow(rows).keyless
 }
 
-/** True for a run of all employees: other held runs of them look different once it has passed. */
-function passedForAll({ kind, changedUserids }: PlannableRun): boolean {
+/** True for a run of all employees: once it has passed, other held runs of them look different. */
+function isOfAll({ kind, changedUserids }: PlannableRun): boolean {
   return EMPLOYEE_KINDS.includes(kind) && changedUserids.length === 0
 }

@@ -71,6 +71,8 @@ export const employees = {
   'employees.now.held': 'HR has changed. Nothing is sent until run {run} is decided.',
   'employees.now.held.remedy':
     'Look at the plan, then approve or reject it. “Sync now” sends this employee alone.',
+  'employees.now.held.no_source':
+    'No HR source has this employee’s enterprise, and approval leaves the employee out as long as that is so. Name the enterprise in the file of HR_SOURCES again.',
   'employees.now.held.named':
     'HR has changed. A sync of this employee by name does not wait for the decision about run {run}.',
   'employees.now.held.decided': 'HR has changed since run {run} was held. The next plan checks it.',

@@ -402,7 +402,7 @@ export const saidTexts = {
   'said.left_out':
     'Planned rows left out: {count}. A later plan that passed has seen newer ones, or a person has rejected them since.',
   'said.left_out_or_moved':
-    'Planned rows left out: {count}. A later plan that passed has seen newer ones, a person has rejected them since, or another HR source has their enterprise now.',
+    'Planned rows left out: {count}. A later plan that passed has seen newer ones, a person has rejected them since, or their enterprise is not in their HR source any more.',
   'said.unknown_names': 'unknown: {names}',
   'said.unknown_and_unread': 'unknown: {names}; {unread}',
   'said.of_source': 'HR source {name}: {reason}',

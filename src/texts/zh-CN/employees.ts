@@ -66,6 +66,8 @@ export const employees = {
   'employees.now.back': '人事系统中现已有该员工，将由下一次同步任务处理。',
   'employees.now.held': '人事数据已变更，第 {run} 号同步任务审批之前不会发送。',
   'employees.now.held.remedy': '请查看计划，然后批准或驳回。“立即同步”只发送这名员工。',
+  'employees.now.held.no_source':
+    '没有任何人事数据源包含该员工所属的企业，在此期间批准会略过该员工。请在 HR_SOURCES 指定的文件中重新写上该企业。',
   'employees.now.held.named': '人事数据已变更。已有人要求单独同步该员工，不等待第 {run} 号同步任务的审批。',
   'employees.now.held.decided': '第 {run} 号同步任务待审批期间人事数据又有变更，由下一次计划判断。',
   'employees.now.rejected': '人事数据已变更，{who} 已在第 {run} 号同步任务中驳回：{reason}',

@@ -447,7 +447,7 @@ export const failures = {
   'said.rows_are_sent': '已批准的第 {run} 号同步任务含有相同的行，正在发送：如需停止，请取消该任务',
   'said.left_out': '略过 {count} 行计划内容：之后通过的计划已有更新的数据，或之后已有人驳回。',
   'said.left_out_or_moved':
-    '略过 {count} 行计划内容：之后通过的计划已有更新的数据、之后已有人驳回，或其企业现属于另一个数据源。',
+    '略过 {count} 行计划内容：之后通过的计划已有更新的数据、之后已有人驳回，或其企业已不属于该数据源。',
   'said.unknown_names': '未找到：{names}',
   'said.unknown_and_unread': '未找到：{names}；{unread}',
   'said.of_source': '人事数据源 {name}：{reason}',

@@ -362,6 +362,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'The run with the HR row that waits for a decision, or was rejected':
     '含有待审批或已驳回的人事数据的同步任务',
   'Approved, and the scheduler has yet to send it': '已批准，调度进程尚未发送',
+  'false: no HR source has the enterprise, so that approval leaves them out':
+    'false 表示没有任何人事数据源包含其企业，批准时会略过',
   'false: it waits for a decision, or for a plan after one': 'false 表示等待审批，或审批后等待新的计划',
   'That row says that the employee has left, or HR has none; null: it has the employee in service':
     '该人事数据表明员工已离职，或人事系统中已不存在；null 表示其中员工在职',

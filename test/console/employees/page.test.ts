@@ -202,6 +202,22 @@ test('a sync by name is said to be under way also of one whose change is held or
   await console.pool.query('select dirsync.resume()')
 })
 
+test('one whose change is held is said to be left out as long as no HR source has the enterprise', async () => {
+  await console.pool.query(`
+    insert into dirsync.sync_run (id, kind, state, requested_by) overriding system value values (21, 'changes', 'held', 'cron');
+    insert into dirsync.employee (enterprise_code, userid, source_hash, acknowledged_hash, held_run, held_hash)
+      select 'EX', 'homeless', h, h, 21, gen_random_uuid() from gen_random_uuid() as h`)
+  const LEFT_OUT = 'approval leaves the employee out as long as that is so'
+  expect(await pageOf('homeless?enterprise=EX')).not.toContain(LEFT_OUT)
+  await console.pool.query(
+    `insert into dirsync.hr_source (name, position, kind, address, enterprise_codes) values ('one', 0, 'postgres', 'hr', '{E1}')`,
+  )
+  const body = await pageOf('homeless?enterprise=EX')
+  expect(body).toContain('Nothing is sent until run 21 is decided.')
+  expect(body).toContain(LEFT_OUT)
+  await console.pool.query('delete from dirsync.hr_source')
+})
+
 test('one who waits is told to go nowhere while no process can send it', async () => {
   await console.pool.query(`
     insert into public.staff values ('stuck', 'One', true);

@@ -30,7 +30,7 @@ const heldBy = (
   ...RECORD,
   status,
   held: {
-    ...{ run: 7, decided_by: null, decided_at: null, approved: false, reason: null, gone },
+    ...{ run: 7, decided_by: null, decided_at: null, approved: false, reason: null, has_source: true, gone },
     rejected: status !== 'held',
   },
 })
