@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { dirsync } from '../cli/dirsync.ts'
 import { startSilently, until } from '../helpers/company.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
 import { createGroup, EACH, type Group } from '../helpers/group.ts'
 
 type Settings = Record<string, string>
@@ -62,22 +63,51 @@ test('a mirror before the first reading of HR asks for the enterprises of the so
   })
 })
 
-test('the work for a wrong PLATFORM_ENTERPRISE_CODE ends once it is corrected', async () => {
+/** Shanghai's HR has departments, too. */
+async function withDepartments(group: Group, settings: Settings): Promise<Settings> {
+  await group.shanghai.pool.query(
+    `alter table person add dept_code text;
+     update person set dept_code = 'D1';
+     create table department (dept_code text, parent_code text, active boolean);
+     insert into department values ('D0', null, true), ('D1', 'D0', true)`,
+  )
+  const HR_DEPARTMENTS_SQL = join(dirname(settings.HR_EMPLOYEES_SQL ?? ''), 'departments.sql')
+  await writeFile(HR_DEPARTMENTS_SQL, 'select dept_code, parent_code, active from department')
+  return { ...settings, HR_DEPARTMENTS_SQL }
+}
+
+const attempts = async ({ own }: Group, code: string) =>
+  Number(
+    (await own.pool.query('select count(*) from dirsync.attempt where enterprise_code = $1', [code])).rows[0]
+      .count,
+  )
+
+/** The code has been corrected: its halt ends, and no run asks with it again. */
+async function expectLeftAlone(group: Group, code: string, settings: Settings): Promise<void> {
+  for (const of of [[], ['--departments']]) await dirsync(['resync', ...of, '--wait'], settings)
+  await scopesOf(group, [])
+  await until(async () => (await pending(group)) === 0)
+  const before = await attempts(group, code)
+  const named = ['--employee', 's1']
+  for (const of of [[], ['--full'], ['--departments'], named, ['--accounts']])
+    await dirsync(['resync', ...of, '--wait'], settings)
+  await until(async () => (await pending(group)) === 0)
+  expect(await attempts(group, code)).toBe(before)
+  expect(await halted(group)).toEqual([])
+}
+
+test('the work for a wrong PLATFORM_ENTERPRISE_CODE ends once it is corrected, and nothing asks with it again', async () => {
   await using group = await createGroup()
-  const mapping = 'select userid, name, active from person'
-  const wrong = await single(group, mapping, { PLATFORM_ENTERPRISE_CODE: 'E9' })
+  const mapping = 'select userid, name, active, dept_code from person'
+  const base = await single(group, mapping, { PLATFORM_ENTERPRISE_CODE: 'E9' })
+  const wrong = await withDepartments(group, base)
   await during(wrong, async () => {
     await dirsync(['resync'], wrong)
     await scopesOf(group, ['E9'])
+    await dirsync(['resync', '--departments', '--wait'], wrong)
   })
   const right = { ...wrong, PLATFORM_ENTERPRISE_CODE: 'E1' }
-  await during(right, async () => {
-    await dirsync(['resync', '--wait'], right)
-    await scopesOf(group, [])
-    await until(async () => (await pending(group)) === 0)
-    await dirsync(['resync', '--accounts', '--wait'], right)
-    expect(await halted(group)).toEqual([])
-  })
+  await during(right, () => expectLeftAlone(group, 'E9', right))
   expect((await group.names()).get('E1/s1')).toBe('Person 1')
   const { rows } = await group.own.pool.query(
     `select outcome, count(*)::int as n, max(dirsync.in_language('en', error)) as error
@@ -86,6 +116,59 @@ test('the work for a wrong PLATFORM_ENTERPRISE_CODE ends once it is corrected', 
   )
   const error = 'the platform refuses enterprise E9, and HR no longer has anyone in it'
   expect(rows).toEqual([{ outcome: 'obsolete', n: EACH, error }])
+  const { rows: left } = await group.own.pool.query(
+    `select enterprise_code as code, count(*)::int as n from dirsync.employee group by 1
+     union all select enterprise_code, count(*)::int from dirsync.department group by 1`,
+  )
+  expect(left).toEqual([
+    { code: 'E1', n: EACH },
+    { code: 'E1', n: 2 },
+  ])
+})
+
+test('nor does anything ask with a code that the platform no longer takes, until HR has it again', async () => {
+  await using group = await createGroup()
+  const mapping = 'select userid, name, active, dept_code from person'
+  const base = await single(group, mapping, { PLATFORM_ENTERPRISE_CODE: 'E1' })
+  const before = await withDepartments(group, base)
+  await during(before, async () => {
+    for (const of of [[], ['--departments']]) await dirsync(['resync', ...of, '--wait'], before)
+  })
+  const control = controlOf(group.emulator.url)
+  const bound = async (enterprise_code: string, name: string) => {
+    await control('POST', 'enterprises', [{ enterprise_code }])
+    const departments = ['D0', 'D1'].map(dept_code => ({ enterprise_code, dept_code, dept_name: dept_code }))
+    await control('POST', 'departments', departments)
+    const employees = Array.from({ length: EACH }, (_, i) => ({ enterprise_code, userid: `s${i}`, name }))
+    await control('POST', 'employees', employees)
+  }
+  await control('POST', 'reset')
+  await bound('E2', 'Old')
+  await group.shanghai.pool.query(`update person set name = 'Other'`)
+  await during(before, async () => {
+    await dirsync(['resync'], before)
+    await scopesOf(group, ['E1'])
+  })
+  const other = { ...before, PLATFORM_ENTERPRISE_CODE: 'E2' }
+  await during(other, () => expectLeftAlone(group, 'E1', other))
+  // Everyone of whom the platform has told is still known.
+  const { rows } = await group.own.pool.query(
+    `select status, count(*)::int as n from dirsync.employee where enterprise_code = 'E1' group by 1`,
+  )
+  expect(rows).toEqual([{ status: 'vanished', n: EACH }])
+  await bound('E1', 'Other')
+  await during(before, async () => {
+    for (const of of [[], ['--departments']]) await dirsync(['resync', ...of, '--wait'], before)
+    expect(await halted(group)).toEqual([])
+  })
+  const { rows: back } = await group.own.pool.query(
+    `select e.enterprise_code as code, status, count(*)::int as n
+     from dirsync.employee e join dirsync.department d using (enterprise_code, dept_code) group by 1, 2 order by 1`,
+  )
+  expect(back).toEqual([
+    { code: 'E1', status: 'in_sync', n: EACH },
+    { code: 'E2', status: 'vanished', n: EACH },
+  ])
 })
 
 test('a mirror does not ask for a code that only a held plan has', async () => {

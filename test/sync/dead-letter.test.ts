@@ -323,6 +323,22 @@ describe('employees are found', () => {
     expect(await enterpriseCodes(store.pool, 'OWN')).toEqual(['', 'C1', 'C2', 'OWN'])
   })
 
+  test('by user id not in an enterprise of which neither HR nor the platform has them, if HR has them in another', async () => {
+    const vanished_at = new Date()
+    await plant(
+      store,
+      'employee',
+      { userid: 'e1', enterprise_code: 'C1' },
+      { userid: 'e1', enterprise_code: 'C2', vanished_at, platform_state: 'in_service' },
+      { userid: 'e1', enterprise_code: 'C9', vanished_at },
+      { userid: 'e2', enterprise_code: 'C9', vanished_at },
+    )
+    const found = async (...names: string[]) =>
+      (await findEmployees(store.pool, names)).map(key => `${key.enterpriseCode}/${key.userid}`)
+    expect(await found('e1', 'e2')).toEqual(['C1/e1', 'C2/e1', 'C9/e2'])
+    expect(await found('C9/e1')).toEqual(['C9/e1'])
+  })
+
   test('without an open id, application by application', async () => {
     const inService = { platform_state: 'in_service' }
     await plant(

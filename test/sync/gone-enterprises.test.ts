@@ -69,9 +69,11 @@ describe('the halt of a refused enterprise stays', () => {
 test('it ends once HR has no one of it but by a plan that is held, and what waits for it is obsolete', async () => {
   const runId = await plantRun(store)
   await refused('E9')
-  await gone('E9', 'a', { platform_state: 'in_service', acknowledged_hash: hash() })
+  const told = { platform_state: 'in_service', acknowledged_at: AGO, queried_at: AGO }
+  await gone('E9', 'a', { ...told, acknowledged_hash: hash() })
   await gone('E9', 'b')
   await plant(store, 'employee', { enterprise_code: 'E9', userid: 'c', held_run: 1, held_hash: hash() })
+  await plant(store, 'department', { enterprise_code: 'E9', dept_code: 'D1', active: true, lost: true })
   for (const userid of ['a', 'b']) await plantWork(store, userid, { enterprise_code: 'E9', run_id: runId })
   const id = await fail(store, { enterprise_code: 'E9', entity_key: 'a', state: 'retrying' })
   // Someone else has left, too.
@@ -87,11 +89,44 @@ test('it ends once HR has no one of it but by a plan that is held, and what wait
     state: 'done',
     result: { outcomes: { obsolete: 2 } },
   })
-  // No mirror asks the platform about it.
+  // Nothing asks the platform about it: what was only known from HR is forgotten.
   expect(
-    await store.rows(`select userid, status, platform_state from dirsync.employee
-                      where platform_state <> 'unknown' or acknowledged_hash is not null`),
-  ).toEqual([{ userid: 'leaver', status: 'vanished', platform_state: 'in_service' }])
+    await store.rows(`select enterprise_code as code, userid, status, platform_state, acknowledged_hash
+                      from dirsync.employee order by 1, 2`),
+  ).toEqual([
+    {
+      code: 'E1',
+      userid: 'leaver',
+      status: 'vanished',
+      platform_state: 'in_service',
+      acknowledged_hash: null,
+    },
+    { code: 'E1', userid: 'x', status: 'waiting', platform_state: 'unknown', acknowledged_hash: null },
+    { code: 'E9', userid: 'a', status: 'vanished', platform_state: 'unknown', acknowledged_hash: null },
+    { code: 'E9', userid: 'c', status: 'held', platform_state: 'unknown', acknowledged_hash: null },
+  ])
+  expect(await store.rows('select from dirsync.department')).toEqual([])
+  // Should it come back, none of its departments is taken for empty before the platform has told where they are.
+  expect(await store.value(`select queried_at from dirsync.employee where userid = 'a'`)).toBeNull()
+  expect(
+    await store.rows(`select state, sum(n)::int as n from dirsync.tally
+                      where source = 'employee' and enterprise_code = 'E9' group by 1 having sum(n) <> 0 order by 1`),
+  ).toEqual([
+    { state: 'held', n: 1 },
+    { state: 'vanished', n: 1 },
+  ])
+})
+
+test.each([
+  ['an open id', 'openid_binding', { userid: 'a', seller_appid: 'app', open_userid: 'o' }],
+  ['work in hand', 'pending', { operation: 'update-employee', entity_key: 'a', priority: 3, in_hand: true }],
+])('who has %s is not forgotten', async (_, table, row) => {
+  await refused('E9')
+  await gone('E9', 'a')
+  await gone('E9', 'b')
+  await plant(store, table, { enterprise_code: 'E9', ...row })
+  await end('E1')
+  expect(await store.rows('select userid from dirsync.employee')).toEqual([{ userid: 'a' }])
 })
 
 test('what is in hand meanwhile, and is refused once more, ends the next time', async () => {
@@ -112,10 +147,12 @@ test('with several sources, it ends for an enterprise of none, and workers end w
   await plant(store, 'hr_source', sourceOf('E1'))
   await refused('E9')
   await plant(store, 'employee', { enterprise_code: 'E9', userid: 'a' })
+  await gone('E9', 'b')
   await plantWork(store, 'a', { enterprise_code: 'E9' })
   await end()
   expect(await scopes()).toEqual([])
   expect(await pending()).toEqual(['a'])
+  expect(await store.rows('select from dirsync.employee')).toHaveLength(2)
 })
 
 function sourceOf(code: string) {

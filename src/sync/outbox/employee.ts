@@ -36,16 +36,26 @@ export const decisionAbout = (run: string, operation: string, enterpriseCode: st
 /** SQL: the same about the row of employee `e` that waits for a decision, or was rejected. */
 export const HELD_DECISION = decisionAbout('e.held_run', `'update-employee'`, 'e.enterprise_code', 'e.userid')
 
-/** Employees known by these names: a user id, or `enterprise/userid`. */
+/**
+ * Employees known by these names: a user id, or `enterprise/userid`. A user id that HR has in one enterprise does not mean who had it in
+ * another, of whom neither HR nor the platform has anything, as under a code that was corrected.
+ */
 export async function findEmployees(db: ClientBase | Pool, names: string[]): Promise<EmployeeKey[]> {
   const candidates = keysOf(names, await enterpriseCodes(db, ''))
   const { rows } = await db.query<EmployeeKey>(
     // Both forms of a name use the primary key, given the enterprises.
     `select e.enterprise_code as "enterpriseCode", e.userid
-     from unnest($1::text[], $2::text[]) as k (enterprise_code, userid)
+     from unnest($1::text[], $2::text[], $3::boolean[]) as k (enterprise_code, userid, is_whole)
      join dirsync.employee e on e.enterprise_code = k.enterprise_code and e.userid = k.userid
+     where k.is_whole or e.vanished_at is null or e.platform_state <> 'unknown'
+       or not exists (select from dirsync.employee o
+                      where o.userid collate "C" = e.userid and o.vanished_at is null)
      group by 1, 2 order by 1, 2`,
-    [candidates.map(key => key.enterpriseCode), candidates.map(key => key.userid)],
+    [
+      candidates.map(key => key.enterpriseCode),
+      candidates.map(key => key.userid),
+      candidates.map(key => key.isWhole),
+    ],
   )
   return rows
 }
@@ -91,6 +101,9 @@ export const ONLY_HELD = `(e.held_run is not null and e.source_hash is null and 
 const hasEmployee = (code: string, condition: string) =>
   `exists (select from dirsync.employee e where e.enterprise_code = ${code} and ${condition})`
 
+/** SQL condition on a department `d`: HR delivered it when it was last read. */
+export const DEPARTMENT_IS_OF_HR = '(d.first_missing_at is null and not d.lost and d.deleted_at is null)'
+
 /**
  * SQL: the enterprises that HR has, as `code`: those of its sources, or where there is one HR system, those of which it has an employee
  * or a department. A plan that is held may be a mistake: its enterprises do not count.
@@ -105,8 +118,7 @@ export const ENTERPRISES_OF_HR = `
   select code from (${enterprisesIn('department')}) known
   where not exists (select from dirsync.hr_source)
     and exists (select from dirsync.department d
-                where d.enterprise_code = known.code and d.first_missing_at is null and not d.lost
-                  and d.deleted_at is null)`
+                where d.enterprise_code = known.code and ${DEPARTMENT_IS_OF_HR})`
 
 /**
  * The enterprises that the platform is asked about: HR's, the deployment's own, and where there is one HR system also those that
@@ -167,15 +179,15 @@ export async function noteSending(
   return onlyRow(rows).present
 }
 
-/** Every employee that these names may mean. */
-function keysOf(names: string[], enterpriseCodes: string[]): EmployeeKey[] {
+/** Every employee that these names may mean; `isWhole`: the name has the enterprise, too. */
+function keysOf(names: string[], enterpriseCodes: string[]): (EmployeeKey & { isWhole: boolean })[] {
   return names.flatMap(name =>
     enterpriseCodes.flatMap(enterpriseCode => {
       const prefix = `${enterpriseCode}/`
-      const whole = { enterpriseCode, userid: name }
+      const byUserid = { enterpriseCode, userid: name, isWhole: false }
       return name.startsWith(prefix)
-        ? [whole, { enterpriseCode, userid: name.slice(prefix.length) }]
-        : [whole]
+        ? [byUserid, { enterpriseCode, userid: name.slice(prefix.length), isWhole: true }]
+        : [byUserid]
     }),
   )
 }

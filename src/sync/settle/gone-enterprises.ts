@@ -2,7 +2,7 @@ import { type ClientBase, LOOK_MS, type Pool, transaction } from '../../lib/data
 import type { Logger } from '../../lib/logger.ts'
 import { message, toStore } from '../../texts/message.ts'
 import { endCasesWhere, endLostRetries, NO_USER_ID } from '../cases/cases.ts'
-import { ENTERPRISES_OF_HR } from '../outbox/employee.ts'
+import { DEPARTMENT_IS_OF_HR, ENTERPRISES_OF_HR } from '../outbox/employee.ts'
 
 /**
  * Condition on a halt: the platform refuses the enterprise's code, which is neither HR's nor the deployment's own ($1) any more. Calls
@@ -22,8 +22,8 @@ interface GoneEnterprisesDeps {
 
 /**
  * Ends the halts of enterprises whose code the platform refused until it was corrected, in HR or in the settings: no call with the old
- * code will ever succeed. Where there is one HR system, their work ends with them. With several, workers end it without a call, as
- * their employees stay as they are.
+ * code will ever succeed. Where there is one HR system, their work ends with them, and so does what was only ever known of them from HR,
+ * which would be asked about anew. With several, workers end it without a call, as their employees stay as they are.
  */
 export async function endHaltsOfGone({ pool, logger, ownEnterprise }: GoneEnterprisesDeps): Promise<void> {
   const found = { text: `select from dirsync.halt where ${IS_OF_GONE}`, values: [ownEnterprise] }
@@ -69,16 +69,39 @@ async function endHalts(db: ClientBase, ownEnterprise: string): Promise<string[]
   return rows.map(({ scope }) => scope)
 }
 
-/** What the platform holds of these enterprises is not known any more. Should one come back, all that HR has of it is sent. */
+/**
+ * Departments go, and employees of whom the platform has never told. What it holds of the others is not known any more. Should an
+ * enterprise come back, all that HR has of it is sent, and the platform asked about the others.
+ */
 async function forget(db: ClientBase, codes: string[]): Promise<void> {
   await db.query(
     `with gone as materialized (
-       select enterprise_code, userid from dirsync.employee
+       select enterprise_code, userid,
+              platform_state = 'unknown' and acknowledged_at is null and held_run is null
+                -- What is in hand is refused once more, and goes the next time.
+                and (enterprise_code, userid) not in (
+                  select enterprise_code, entity_key from dirsync.pending where enterprise_code = any ($1))
+                and (enterprise_code, userid) not in (
+                  select enterprise_code, userid from dirsync.openid_binding where enterprise_code = any ($1)) as is_untold
+       from dirsync.employee e
        where enterprise_code = any ($1) and vanished_at is not null
        order by 1, 2 for update
+     ), forgotten as (
+       delete from dirsync.employee e using gone g
+       where g.is_untold and e.enterprise_code = g.enterprise_code and e.userid = g.userid
      )
-     update dirsync.employee e set platform_state = 'unknown', acknowledged_hash = null
-     from gone g where e.enterprise_code = g.enterprise_code and e.userid = g.userid`,
+     update dirsync.employee e set platform_state = 'unknown', acknowledged_hash = null, queried_at = null
+     from gone g where not g.is_untold and e.enterprise_code = g.enterprise_code and e.userid = g.userid`,
+    [codes],
+  )
+  await db.query(
+    `with gone as materialized (
+       select enterprise_code, dept_code from dirsync.department d
+       where enterprise_code = any ($1) and not ${DEPARTMENT_IS_OF_HR}
+       order by 1, 2 for update
+     )
+     delete from dirsync.department d using gone g
+     where d.enterprise_code = g.enterprise_code and d.dept_code = g.dept_code`,
     [codes],
   )
   await endCasesWhere(
