@@ -123,7 +123,10 @@ async function inSync(): Promise<HrSources> {
 }
 
 /** A worker has an employee or department in hand. */
-async function execute(hr: HrSources, key: ClaimKey): Promise<void> {
+const execute = (hr: HrSources, key: ClaimKey) => worker(hr)(key)
+
+/** A worker that is started now. */
+function worker(hr: HrSources): (key: ClaimKey) => Promise<void> {
   const locks = new SessionLocks(store.url, SILENT)
   // Nothing answers there: no call is made for an enterprise without a source.
   const client = new PlatformClient({
@@ -145,12 +148,17 @@ async function execute(hr: HrSources, key: ClaimKey): Promise<void> {
     limits: LIMITS,
     tracing: UNTRACED,
   })
-  const { ended } = await processor.process(
-    { name: key.operation, keys: [formatJobKey(key)], priority: 3 },
-    new AbortController().signal,
-  )
-  await ended
+  return async key => {
+    const { ended } = await processor.process(
+      { name: key.operation, keys: [formatJobKey(key)], priority: 3 },
+      new AbortController().signal,
+    )
+    await ended
+  }
 }
+
+const job = (enterpriseCode: string, entityKey: string) =>
+  ({ operation: 'update-employee', enterpriseCode, entityKey, detail: '' }) as const
 
 const employees = () =>
   store.rows<{ code: string; n: number; vanished: number }>(
@@ -972,6 +980,43 @@ describe('the sources change', () => {
     expect(await requestScheduledRun(store.pool, 'departments', 'cron', SILENT)).toHaveLength(2)
   })
 
+  test('the deletion of a department waits for a worker that knows the new mapping, and ends if there is none any more', async () => {
+    await shanghai.pool.query(
+      `insert into department values ('E1', 'D0', null, true), ('E1', 'D4', null, false)`,
+    )
+    await hire(shanghai.pool, people('E1', 5))
+    const without = () => new HrSources(both())
+    const older = worker(without())
+    const hr = await settle([
+      source('shanghai', ['E1'], shanghai.url, DEPARTMENTS),
+      source('beijing', ['E2'], beijing.url),
+    ])
+    await plan(hr, 'shanghai')
+    await acknowledge(store)
+    await plan(hr, 'shanghai', 'departments')
+    const { id } = await plan(hr, 'shanghai', 'departments')
+    const key = { ...job('E1', 'D4'), operation: 'delete-department' } as const
+    const attempts = () =>
+      store.rows(
+        `select outcome, dirsync.in_language('en', error) as error from dirsync.attempt where run_id = ${id} order by id`,
+      )
+    await older(key)
+    expect(await pending()).toEqual(['E1/D4'])
+    const waits = {
+      outcome: 'wait',
+      error:
+        'the worker was started without departments_sql before the deletion was planned: it waits for one that has it',
+    }
+    expect(await attempts()).toEqual([waits])
+    await store.pool.query('update dirsync.pending set not_before = now()')
+    await execute(without(), key)
+    expect(await pending()).toEqual([])
+    const ends = { outcome: 'obsolete', error: 'departments_sql is not set: no department is ever deleted' }
+    expect(await attempts()).toEqual([waits, ends])
+    await finishRuns(store.pool)
+    expect(await readRun(store.pool, id)).toMatchObject({ state: 'done' })
+  })
+
   test('a held plan sends nothing of an enterprise that has moved since', async () => {
     await hire(shanghai.pool, [...people('E1', 10), ...people('E3', 10, 'c')])
     await hire(beijing.admin, people('E2', 10, 'b'))
@@ -1038,9 +1083,6 @@ test('an update without an answer is asked about once the enterprise has a sourc
 })
 
 describe('a process that was started before the sources changed', () => {
-  const job = (enterpriseCode: string, entityKey: string) =>
-    ({ operation: 'update-employee', enterpriseCode, entityKey, detail: '' }) as const
-
   test('and knows the only HR plans nothing, and no one vanishes', async () => {
     const hr = await inSync()
     await shanghai.pool.query(`update person set name = 'Changed' where userid = 'e1'`)

@@ -154,8 +154,11 @@ function stayingOf({ wanted, unlocated, lost }: DepartmentFacts): Message[] {
   ]
 }
 
-export function withoutDepartments({ codes }: Pick<SourceScope, 'codes'>): Message {
-  return message('said.no_departments_sql', { setting: codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL' })
+export function withoutDepartments(
+  { codes }: Pick<SourceScope, 'codes'>,
+  key: 'said.no_departments_sql' | 'said.older_without_departments' = 'said.no_departments_sql',
+): Message {
+  return message(key, { setting: codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL' })
 }
 
 export function employeeUnlocated(enterpriseCode: string, unlocated: DepartmentFacts['unlocated']): Message {

@@ -294,6 +294,17 @@ export async function planningMs(db: Pool, id: number): Promise<number> {
   return rows[0]?.ms ?? 0
 }
 
+/** Milliseconds since the planning of a run of departments began, or of the held run of which it is a part; null: it is none. */
+export async function deletionPlannedMsAgo(db: Pool, id: number | null): Promise<number | null> {
+  const { rows } = await db.query<{ ms: number | null }>(
+    `select (extract(epoch from now() - coalesce(w.started_at, r.started_at)) * 1000)::float8 as ms
+     from dirsync.sync_run r left join dirsync.sync_run w on w.id = r.part_of
+     where r.id = $1 and r.kind = 'departments'`,
+    [id],
+  )
+  return rows[0]?.ms ?? null
+}
+
 /**
  * The oldest waiting run of a source, approved ones first; now `planning`. Else a held one for which HR is to be checked again.
  * Null when there is neither. Mirrors plan their own.

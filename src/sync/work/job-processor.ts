@@ -42,7 +42,7 @@ import {
   unlocatedIn,
   withoutDepartments,
 } from '../plan/departments.ts'
-import { readRun } from '../runs/run.ts'
+import { deletionPlannedMsAgo, readRun } from '../runs/run.ts'
 import { runSpan } from '../runs/run-trace.ts'
 import type { RunLimits } from '../runs/safety.ts'
 import { settle } from '../settle/settlement.ts'
@@ -119,6 +119,8 @@ interface Progress {
  */
 export class JobProcessor {
   readonly #deps: JobProcessorDependencies
+  /** By this process's own clock, for how long it has had its settings. */
+  readonly #startedAt = performance.now()
   readonly #permits: Semaphore
   /** For how many keys there is room. */
   readonly #room: Semaphore
@@ -348,8 +350,14 @@ export class JobProcessor {
       // The next run plans it again, and would ask the person who approved it again.
       return run?.approved ? wait(error) : drop(error)
     }
-    // As after its enterprise has moved to another source. While it waited, no other department would be planned.
-    if (!source.hr.hasDepartments) return drop(withoutDepartments(source))
+    if (!source.hr.hasDepartments) {
+      const plannedMsAgo = await deletionPlannedMsAgo(pool, claimed.runId)
+      // Planned since this process was started, by one with other settings: workers that are started with them carry it out.
+      if (plannedMsAgo !== null && plannedMsAgo < performance.now() - this.#startedAt)
+        return wait(withoutDepartments(source, 'said.older_without_departments'))
+      // The mapping was removed, or the enterprise has moved to another source. While it waited, no other department would be planned.
+      return drop(withoutDepartments(source))
+    }
     try {
       // Told at once, and by an index: HR may count all of its employees.
       const before = await unlocatedIn(pool, [enterpriseCode])
