@@ -55,6 +55,37 @@ test('a wrong code in HR_SOURCES is halted until the file is corrected; no mirro
   expect((await group.names()).get('E2/b1')).toBe('Person 1')
 })
 
+test('accounts of a source that was removed are read as long as its people are in service', async () => {
+  await using group = await createGroup()
+  const { settings } = group
+  const file = settings.HR_SOURCES ?? ''
+  const accounts = ['E1', 'E2'].map(enterprise_code => ({
+    enterprise_code,
+    account_openid: `of-${enterprise_code}`,
+    name: 'Travel',
+  }))
+  const control = controlOf(group.emulator.url)
+  await control('POST', 'accounts', accounts)
+  const read = async () => {
+    await dirsync(['resync', '--accounts', '--wait'], settings)
+    const { rows } = await group.own.pool.query(
+      'select account_openid as id, gone_at is not null as gone from dirsync.limit_account order by 1',
+    )
+    return rows
+  }
+  const both = accounts.map(({ account_openid }) => ({ id: account_openid, gone: false }))
+  await during(settings, async () => {
+    await dirsync(['resync', '--wait'], settings)
+    expect(await read()).toEqual(both)
+  })
+  const [shanghai] = JSON.parse(await readFile(file, 'utf8'))
+  await writeFile(file, JSON.stringify([shanghai]))
+  await during(settings, async () => {
+    await dirsync(['resync', '--wait'], settings)
+    expect(await read()).toEqual(both)
+  })
+})
+
 test('a mirror before the first reading of HR asks for the enterprises of the sources', async () => {
   await using group = await createGroup()
   await during(group.settings, async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { enterprisesOnPlatform } from '../../src/sync/outbox/employee.ts'
 import { readHalts } from '../../src/sync/outbox/halts.ts'
 import { readRun } from '../../src/sync/runs/run.ts'
 import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
@@ -143,16 +144,30 @@ test('what is in hand meanwhile, and is refused once more, ends the next time', 
   expect(await pending()).toEqual([])
 })
 
-test('with several sources, it ends for an enterprise of none, and workers end what waits', async () => {
+test('with several sources, it ends for an enterprise of none, workers end what waits, and mirrors do not ask for it', async () => {
   await plant(store, 'hr_source', sourceOf('E1'))
-  await refused('E9')
-  await plant(store, 'employee', { enterprise_code: 'E9', userid: 'a' })
+  const told = { platform_state: 'in_service', acknowledged_at: AGO, source_hash: hash() }
+  await plant(store, 'employee', { enterprise_code: 'E8', userid: 'a', ...told })
+  await plant(store, 'employee', {
+    enterprise_code: 'E9',
+    userid: 'a',
+    ...told,
+    acknowledged_hash: told.source_hash,
+  })
   await gone('E9', 'b')
   await plantWork(store, 'a', { enterprise_code: 'E9' })
+  expect(await enterprisesOnPlatform(store.pool, 'E1')).toEqual(['E1', 'E8', 'E9'])
+  await refused('E9')
   await end()
   expect(await scopes()).toEqual([])
   expect(await pending()).toEqual(['a'])
-  expect(await store.rows('select from dirsync.employee')).toHaveLength(2)
+  expect(
+    await store.rows(`select userid, status from dirsync.employee where enterprise_code = 'E9' order by 1`),
+  ).toEqual([
+    { userid: 'a', status: 'in_sync' },
+    { userid: 'b', status: 'vanished' },
+  ])
+  expect(await enterprisesOnPlatform(store.pool, 'E1')).toEqual(['E1', 'E8'])
 })
 
 function sourceOf(code: string) {

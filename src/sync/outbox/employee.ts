@@ -120,16 +120,18 @@ export const ENTERPRISES_OF_HR = `
     and exists (select from dirsync.department d
                 where d.enterprise_code = known.code and ${DEPARTMENT_IS_OF_HR})`
 
+/** SQL condition on an employee `e`: the platform has told of them; where there are several sources, that they are in service. */
+const TOLD = `(e.platform_state = 'in_service' or e.platform_state = 'absent' and not exists (select from dirsync.hr_source))`
+
 /**
- * The enterprises that the platform is asked about: HR's, the deployment's own, and where there is one HR system also those that
- * HR has no more, if the platform has ever told of their employees.
+ * The enterprises that the platform is asked about: HR's, the deployment's own, and those that HR has no more, if the platform has
+ * told of their employees. A wrong code never gets that far.
  */
 export async function enterprisesOnPlatform(db: ClientBase | Pool, own: string): Promise<string[]> {
   const { rows } = await db.query<{ code: string }>(
     `select $1::text as code union select code from (${ENTERPRISES_OF_HR}) hr
      union
-     select code from (${enterprisesIn('employee')}) known
-     where not exists (select from dirsync.hr_source) and ${hasEmployee('known.code', `e.platform_state <> 'unknown'`)}
+     select code from (${enterprisesIn('employee')}) known where ${hasEmployee('known.code', TOLD)}
      order by 1`,
     [own],
   )

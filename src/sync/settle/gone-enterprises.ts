@@ -66,32 +66,27 @@ async function endHalts(db: ClientBase, ownEnterprise: string): Promise<string[]
   )
   const ended = rows.filter(({ single }) => single).map(({ scope }) => scope)
   if (ended.length > 0) await forget(db, ended)
-  return rows.map(({ scope }) => scope)
+  const scopes = rows.map(({ scope }) => scope)
+  if (scopes.length > 0) await unlearn(db, scopes)
+  return scopes
 }
 
-/**
- * Departments go, and employees of whom the platform has never told. What it holds of the others is not known any more. Should an
- * enterprise come back, all that HR has of it is sent, and the platform asked about the others.
- */
+/** Departments go, and employees of whom the platform has never told. Should an enterprise come back, all that HR has of it is new. */
 async function forget(db: ClientBase, codes: string[]): Promise<void> {
   await db.query(
     `with gone as materialized (
-       select enterprise_code, userid,
-              platform_state = 'unknown' and acknowledged_at is null and held_run is null
-                -- What is in hand is refused once more, and goes the next time.
-                and (enterprise_code, userid) not in (
-                  select enterprise_code, entity_key from dirsync.pending where enterprise_code = any ($1))
-                and (enterprise_code, userid) not in (
-                  select enterprise_code, userid from dirsync.openid_binding where enterprise_code = any ($1)) as is_untold
-       from dirsync.employee e
+       select enterprise_code, userid from dirsync.employee
        where enterprise_code = any ($1) and vanished_at is not null
+         and platform_state = 'unknown' and acknowledged_at is null and held_run is null
+         -- What is in hand is refused once more, and goes the next time.
+         and (enterprise_code, userid) not in (
+           select enterprise_code, entity_key from dirsync.pending where enterprise_code = any ($1))
+         and (enterprise_code, userid) not in (
+           select enterprise_code, userid from dirsync.openid_binding where enterprise_code = any ($1))
        order by 1, 2 for update
-     ), forgotten as (
-       delete from dirsync.employee e using gone g
-       where g.is_untold and e.enterprise_code = g.enterprise_code and e.userid = g.userid
      )
-     update dirsync.employee e set platform_state = 'unknown', acknowledged_hash = null, queried_at = null
-     from gone g where not g.is_untold and e.enterprise_code = g.enterprise_code and e.userid = g.userid`,
+     delete from dirsync.employee e using gone g
+     where e.enterprise_code = g.enterprise_code and e.userid = g.userid`,
     [codes],
   )
   await db.query(
@@ -112,4 +107,23 @@ async function forget(db: ClientBase, codes: string[]): Promise<void> {
     { runId: null, resolution: 'obsolete' },
   )
   await endLostRetries(db)
+}
+
+/**
+ * What the platform holds of these enterprises is not known any more, so that no mirror asks for them. Should one come back, the
+ * platform is asked before a department counts as empty.
+ */
+async function unlearn(db: ClientBase, codes: string[]): Promise<void> {
+  await db.query(
+    `with gone as materialized (
+       select enterprise_code, userid from dirsync.employee
+       where enterprise_code = any ($1) and (vanished_at is not null or platform_state = 'in_service')
+       order by 1, 2 for update
+     )
+     update dirsync.employee e
+     set platform_state = 'unknown', queried_at = null,
+         acknowledged_hash = case when e.vanished_at is null then e.acknowledged_hash end
+     from gone g where e.enterprise_code = g.enterprise_code and e.userid = g.userid`,
+    [codes],
+  )
 }
