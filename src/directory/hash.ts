@@ -34,12 +34,12 @@ export interface SourceStatistics {
   rows: number
   /** Rows of active employees; missing in statistics of earlier versions. */
   active?: number
-  /** Active employees with a department; missing where `dept_code` is not mapped, and in statistics of earlier versions. */
+  /** Active employees with a user id and a department; missing where `dept_code` is not mapped, and in statistics of earlier versions. */
   placed?: number
   /** Rows without a user id, or with one too long for an index; they cannot be synced. */
   keyless: number
   /**
-   * Values per mapped column that clear the field on the platform, of rows of active employees. Without `blank` they are counted
+   * Values per mapped column that clear the field on the platform, of rows of active employees with a user id. Without `blank` they are counted
    * of all rows, as earlier versions did.
    */
   empty: Record<string, number>
@@ -153,6 +153,7 @@ export class RowHasher {
     let column = 0
     let begin = start
     let isPlaced = false
+    let isKeyless = false
     const [columns, firstField, departmentColumn] = [this.#columns, this.#firstField, this.#departmentColumn]
     const [empty, blank] = [this.#empty, this.#blank]
     for (let i = start; i <= end; i++) {
@@ -160,21 +161,23 @@ export class RowHasher {
       // One comparison for most bytes: only tabs and rarer ones are at most a newline.
       if (byte > NEWLINE || (byte !== TAB && i < end)) continue
       if (column >= firstField) {
-        if (active === LETTER_F) {
-          // What HR keeps of leavers says nothing.
+        if (active === LETTER_F || isKeyless) {
+          // What HR keeps of leavers, and of whom it does not name, says nothing.
         } else if (isEmpty(input, begin, i)) (empty[column] as number)++
         else if (isBlank(input, begin, i, columns[column] as EmployeeField)) (blank[column] as number)++
         else if (column === departmentColumn) isPlaced = true
       } else if (column === 0) enterpriseEnd = i
-      else if (column === 1) keyEnd = i
-      else if (column === this.#activeColumn) active = readActive(input, begin, i)
+      else if (column === 1) {
+        keyEnd = i
+        isKeyless = isEmpty(input, enterpriseEnd + 1, keyEnd) || keyEnd - start > MAX_KEY_BYTES
+      } else if (column === this.#activeColumn) active = readActive(input, begin, i)
       else this.#updated(input, begin, i)
       column++
       begin = i + 1
       if (column === firstField) fields = begin
     }
     if (isPlaced) this.#placed++
-    if (isEmpty(input, enterpriseEnd + 1, keyEnd) || keyEnd - start > MAX_KEY_BYTES) {
+    if (isKeyless) {
       this.#keyless++
       return offset
     }

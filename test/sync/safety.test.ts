@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { RowHasher, type SourceStatistics } from '../../src/directory/hash.ts'
+import { emptyShare, RowHasher, type SourceStatistics } from '../../src/directory/hash.ts'
 import {
   belowNotice,
   isEmptyThroughout,
@@ -223,6 +223,19 @@ describe('what HR keeps of leavers', () => {
 
   test.each([filled, before])('does not count when it turns empty', last => {
     expect(suspicion(counted(rowsOf(10, 't\tD1'), rowsOf(30, 'f\t\\N')), last, [], LIMITS)).toBeNull()
+  })
+
+  test('does not count of rows without a user id either, which are no employees', () => {
+    const hasher = new RowHasher(['enterprise_code', 'userid', 'active', 'dept_code'])
+    hasher.push(Buffer.from(`\te0\tt\t\\N\n\te1\tt\tD1\n${'\t\\N\tt\t\\N\n\t\tt\tD1\n'.repeat(3)}`))
+    expect(hasher.statistics).toMatchObject({
+      rows: 8,
+      keyless: 6,
+      active: 2,
+      placed: 1,
+      empty: { dept_code: 1 },
+    })
+    expect(emptyShare(hasher.statistics, 'dept_code')).toBe(0.5)
   })
 
   test('does not hide what others have lost', () => {
