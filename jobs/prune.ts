@@ -103,7 +103,11 @@ const OLD = {
                       where r.outer_refund_no = t.outer_refund_no and r.state in ('requested', 'unknown'))`,
   idempotency_key: `at < now() - interval '1 day'`,
   sign_in_failure: `last_at < now() - interval '1 hour'`,
-  api_token: `least(revoked_at, expires_at) < now() - interval '180 days'`,
+  api_token: `
+    least(revoked_at, expires_at) < now() - interval '180 days'
+      -- Whose a token is shows by the one that it was added with.
+      and not exists (select from dirsync.api_token later
+                      where later.id > t.id and later.created_by like '%(api:token:' || t.name || ')')`,
   // A trigger refuses to delete younger ones.
   command: `requested_at < now() - interval '180 days'`,
   bulk_action: `

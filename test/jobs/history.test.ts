@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { pruneHistory } from '../../jobs/prune.ts'
+import { goodTokensOf } from '../../src/console/auth/tokens.ts'
 import { createPool } from '../../src/lib/database.ts'
 import { fail, hash, plant, plantRun, plantWork } from '../sync/planted.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
@@ -473,4 +474,24 @@ test('sessions and one-time keys go 30 days after their end, tokens after 180, w
   expect(await left('sign_in_flow', 'return_to')).toEqual(['under way'])
   expect(await left('sign_in_failure', 'key')).toEqual(['young'])
   expect(await left('api_token', 'name')).toEqual(['good'])
+})
+
+test('a token that has ended stays while there is one that was added with it, so that it is known whose that one is', async () => {
+  const [token, over] = [{ role: 'admin', created_at: ago(300) }, ago(181)]
+  await plant(
+    store,
+    'api_token',
+    { ...token, name: 'first', hash: '\\x01', created_by: 'dirsync (console:anna)', expires_at: over },
+    { ...token, name: 'second', hash: '\\x02', created_by: 'dirsync (api:token:first)', expires_at: over },
+    { ...token, name: 'third', hash: '\\x03', created_by: 'dirsync (api:token:second)', expires_at: ago(-9) },
+    { ...token, name: 'other', hash: '\\x04', created_by: 'dirsync (console:omar)', expires_at: over },
+  )
+  expect(await pruneHistory(store.pool)).toMatchObject({ api_token: 1 })
+  expect(await goodTokensOf(store.pool, 'anna')).toMatchObject([{ name: 'third' }])
+
+  await store.pool.query(`update dirsync.api_token set revoked_at = $1 where name = 'third'`, [over])
+  for (const names of [['first', 'second'], ['first'], []]) {
+    await pruneHistory(store.pool)
+    expect(await left('api_token', 'name')).toEqual(names)
+  }
 })

@@ -75,7 +75,7 @@ export async function addToken(
   return token
 }
 
-/** The tokens that are valid, or were within the last 180 days; the newest first. */
+/** The tokens that are valid, or were within the last 180 days, and those that they were added with; the newest first. */
 export async function listTokens(pool: Pool): Promise<TokenRow[]> {
   const { rows } = await pool.query<TokenRow>(
     `select ${COLUMNS} from dirsync.api_token order by id desc limit 10000`,
