@@ -121,7 +121,7 @@ export class Problem extends SaidError {
   }
 }
 
-/** Why HR cannot be read: it is away, or it answers and the mapping does not fit it, which no later try mends. */
+/** Why HR cannot be read: it is away, or the mapping cannot be carried out, which no later try mends. */
 export function hrProblem(error: HrError): Problem {
   return new Problem(error instanceof HrUnavailableError ? 'hr' : 'mapping', saidBy(error), { cause: error })
 }

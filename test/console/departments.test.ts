@@ -1,14 +1,21 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, inject, test } from 'vitest'
 import { deletionCandidates, departmentTree } from '../../src/console/departments/read.ts'
 import { SAMPLE } from '../../src/trial/environment.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
-import { ConsoleUnderTest } from './console-under-test.ts'
+import { ConsoleUnderTest, hrWith } from './console-under-test.ts'
 
 const store = new StoreUnderTest()
 const unmapped = new ConsoleUnderTest()
 const mapped = new ConsoleUnderTest(() => ({ HR_DEPARTMENTS_SQL: SAMPLE.departmentsSql ?? '' }))
+/** Its mapping of departments is deleted by a test. */
+let removable = ''
+const removed = new ConsoleUnderTest(address => {
+  const settings = hrWith(address, `select 'e1' as userid, 'A' as dept_code`, `select 'A' as dept_code`)
+  removable = settings.HR_DEPARTMENTS_SQL ?? ''
+  return settings
+})
 /** Of two HR systems only the first has departments. */
 const halfMapped = new ConsoleUnderTest(address => {
   const { employeesSql: employees_sql, departmentsSql } = SAMPLE
@@ -260,11 +267,24 @@ test('a mapping that HR refuses is not taken for an HR that is away, and what it
   expect(answer.statusCode).toBe(502)
   expect(answer.json()).toMatchObject({
     code: 'mapping',
-    title: 'The mapping does not fit HR',
+    title: 'The mapping cannot be carried out',
     detail: expect.stringMatching(/employees\.sql:\d+:\d+: relation "hr\.\w+" does not exist/),
   })
   const page = await mapped.browse('operator', 'GET', '/departments/run')
-  expect(page.body).toContain('Correct the mapping, or the rows of HR')
+  expect(page.body).toContain('Correct what is named above, be it the mapping, rights in HR or rows')
+})
+
+test('what is said of a mapping that cannot be carried out is true also where HR is not asked', async () => {
+  rmSync(removable)
+  const answer = await removed.ask('operator', 'GET', '/api/v1/departments/run')
+  expect(answer.json()).toMatchObject({ code: 'mapping', detail: expect.stringContaining('ENOENT') })
+  const untrue = /HR answers|fit HR|HR 有响应|与 HR 不符/
+  for (const language of ['en', 'zh-CN']) {
+    const headers = { 'accept-language': language }
+    const page = await removed.browse('operator', 'GET', '/departments/run', undefined, headers)
+    const explained = await removed.app.inject({ url: '/problems/mapping', headers })
+    for (const { body } of [page, explained]) expect(body).not.toMatch(untrue)
+  }
 })
 
 test('of many enterprises each can be chosen', async () => {

@@ -71,5 +71,5 @@ export const api = {
     'dirsync’s own database did not answer in time. Whether a change took effect is unknown; with an Idempotency-Key it is never made twice.',
   'problem.hr': 'HR did not answer in time, or refused to. Nothing was changed.',
   'problem.mapping':
-    'HR answers, but cannot carry out the mapping, or returns rows that it cannot use. Nothing was changed; the detail says what to correct.',
+    'The mapping cannot be read or carried out, or its rows cannot be used. Nothing was changed. The detail names what to correct: the mapping, rights in HR or rows.',
 } as const

@@ -138,9 +138,9 @@ export const common = {
   'error.key_refused.remedy': 'Send the request without the header.',
   'error.hr': 'HR cannot be read',
   'error.hr.remedy': 'Try again once it can. `dirsync doctor` tells more.',
-  'error.mapping': 'The mapping does not fit HR',
+  'error.mapping': 'The mapping cannot be carried out',
   'error.mapping.remedy':
-    'Correct the mapping, or the rows of HR that it names: trying again does not help before. `dirsync hr check` tells more.',
+    'Correct what is named above, be it the mapping, rights in HR or rows: trying again does not help before. `dirsync hr check` tells more.',
   'common.by_person': '{name} ({via})',
   'common.via.api': 'API',
   'common.via.cli': 'shell',

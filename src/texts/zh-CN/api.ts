@@ -61,5 +61,5 @@ export const api = {
     'dirsync 的数据库未及时响应，无法确定更改是否生效；带有 Idempotency-Key 的请求不会重复执行。',
   'problem.hr': 'HR 未及时响应或拒绝了请求，未更改任何数据。',
   'problem.mapping':
-    'HR 有响应，但无法执行映射，或返回了无法使用的行。未更改任何数据；detail 说明需要更正什么。',
+    '映射无法读取或执行，或其返回的行无法使用。未更改任何数据；detail 指出需要更正的是映射、HR 中的权限还是数据。',
 } as const satisfies Section<typeof English>

@@ -135,9 +135,9 @@ export const common = {
   'error.key_refused.remedy': '请去掉该请求头后重新发送。',
   'error.hr': '无法读取 HR',
   'error.hr.remedy': '请在 HR 恢复后重试。可运行 `dirsync doctor` 了解详情。',
-  'error.mapping': '映射与 HR 不符',
+  'error.mapping': '无法执行映射',
   'error.mapping.remedy':
-    '请更正映射，或更正其中指出的 HR 数据：在此之前重试没有用。可运行 `dirsync hr check` 了解详情。',
+    '请更正上面指出的问题（映射、HR 中的权限或数据）：在此之前重试没有用。可运行 `dirsync hr check` 了解详情。',
   'common.by_person': '{name}（{via}）',
   'common.via.api': 'API',
   'common.via.cli': '命令行',
