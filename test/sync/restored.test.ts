@@ -191,5 +191,6 @@ test('a restoration is said before it is noted, which takes as long as others ho
   await other.query(`select pg_sleep(${query_timeout / 1000 + 0.5}); commit`)
   await noticing
   expect(lines[1]).toContain('a full run asks')
-  expect(lines[1]).toContain('users and tokens are as of the backup')
+  expect(lines[1]).toContain('users and tokens may be older')
+  expect(lines[1]).toContain('unless nothing was lost, as in a planned switch to a replica or a move')
 })

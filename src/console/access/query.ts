@@ -7,13 +7,13 @@ import { cursor, listOf, pageSize, plainText } from '../endpoint.ts'
 
 /** Who may use the console and the API, as `/api/v1/access` answers it. */
 
-/** Users and tokens are as of a backup then. */
+/** Users and tokens may be as of a backup then. */
 const restored = {
   restored_at: z
     .date()
     .nullable()
     .describe(
-      'When the database was seen, within 30 days, to be restored: what was disabled or revoked between the backup and then is good again',
+      'When the database was seen, within 30 days, to be restored or taken over by a replica: what was disabled or revoked between the backup and then may be good again',
     ),
 }
 

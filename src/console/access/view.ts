@@ -97,7 +97,7 @@ export function usersShown(ask: Ask, { items, restored_at }: UserList): Shown {
   })
 }
 
-/** Whom the backup of a restored database lets in again. */
+/** Whom the backup of a restored database may let in again. */
 export function restoredNotice(ask: Ask, restoredAt: UserList['restored_at']): Block[] {
   const { t } = ask
   if (restoredAt === null) return []

@@ -27,7 +27,7 @@ export async function noticeRestore(db: ClientBase | Pool, logger: Logger): Prom
   const { rows } = await db.query<{ restored: boolean }>(notice)
   if (onlyRow(rows).restored)
     logger.warn(
-      'a full run asks the platform about every employee; everyone has been signed out; users and tokens are as of the backup: disable and revoke again what was disabled or revoked since',
+      'a full run asks the platform about every employee; everyone has been signed out; users and tokens may be older than they were: unless nothing was lost, as in a planned switch to a replica or a move, disable and revoke again what was disabled or revoked since the backup',
     )
 }
 

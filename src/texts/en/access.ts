@@ -5,9 +5,9 @@ export const access = {
   'access.sessions': 'Sessions',
   'access.provider': 'Company accounts',
   'access.restored':
-    'The database was restored or taken over by a replica, as was noticed at {time}: users, passwords, roles and tokens are as of the backup.',
+    'The database was restored or taken over by a replica, as was noticed at {time}: users, passwords, roles and tokens may be older than they were.',
   'access.restored_todo':
-    'Disable and revoke again what was disabled or revoked since. Everyone was signed out. This is said for 30 days.',
+    'Disable and revoke again what was disabled or revoked since the backup. Where nothing was lost, as in a planned switch to a replica or a move, nothing has to be done. Everyone was signed out. This is said for 30 days.',
   'access.name': 'Name',
   'access.role': 'Role',
   'access.may': 'May',

@@ -23,7 +23,7 @@ export const overview = {
   'overview.doubted':
     'The database was restored or taken over by a replica, and may remember less than was sent: the platform has yet to be asked about {count, plural, =10000 {10,000 employees or more} one {# employee} other {# employees}}.',
   'overview.doubted.why':
-    'None of them counts as in sync before that. A full run was requested, which asks. Users and tokens may be older, too: an administrator should disable and revoke again what was disabled or revoked since.',
+    'None of them counts as in sync before that. A full run was requested, which asks. Users and tokens may be older, too: unless nothing was lost, as in a planned switch to a replica or a move, an administrator should disable and revoke again what was disabled or revoked since the backup.',
   'overview.doubted.remedy': 'See how far the full run is; if there is none, start one',
   'overview.suspect': 'In run {run} HR’s data looked wrong, and nothing was sent.',
   'overview.failed': 'Run {run} failed.',

@@ -534,8 +534,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Good tokens that they added, or that were added with these':
     '该用户添加的有效令牌，以及用这些令牌添加的令牌',
   'Names of good tokens that they added: these stay good': '该用户添加的有效令牌的名称：这些令牌仍然有效',
-  'When the database was seen, within 30 days, to be restored: what was disabled or revoked between the backup and then is good again':
-    '30 天内发现数据库曾从备份恢复或由副本接管的时间：备份之后、此时间之前停用的用户和吊销的令牌重新有效',
+  'When the database was seen, within 30 days, to be restored or taken over by a replica: what was disabled or revoked between the backup and then may be good again':
+    '30 天内发现数据库曾从备份恢复或由副本接管的时间：备份之后、此时间之前停用的用户和吊销的令牌可能重新有效',
   'When the database was seen, within 30 days, to be restored: what was sent between the backup and then may be missing':
     '30 天内发现数据库曾从备份恢复或由副本接管的时间：备份之后、此时间之前发送的内容可能没有记录',
   'Called refused and turned out within seven days to be carried out; the latest one, and its order or account':
