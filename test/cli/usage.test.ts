@@ -148,11 +148,11 @@ test('every command that requires arguments is among them', async () => {
   expect(needing.filter(name => !LACKING.has(name))).toEqual([])
 })
 
-/** Of a line of help, what is prose: no flags, placeholders, commands, quoted words and lists of values. */
+/** Of a line of help, what is prose: no flags, placeholders, commands, quoted words, lists of values and terms of the platform. */
 const prose = (line: string) =>
   /^ {2,4}(?:dirsync|npx|curl|docker|-)/.test(line) && !/ {2}\S.*\p{Script=Han}/u.test(line)
     ? ''
-    : line.replaceAll(/--?[a-z][\w-]*|<[^>]*>|\[[^\]]*\]|"[^"]*"|dirsync [a-z-]+(?: [a-z]+)?/g, '')
+    : line.replaceAll(/--?[a-z][\w-]*|<[^>]*>|\[[^\]]*\]|"[^"]*"|dirsync [a-z-]+(?: [a-z]+)?|open id/g, '')
 
 test.each([{ names: [] as string[] }, ...COMMANDS.map(names => ({ names }))])(
   'help of $names is in Chinese with DIRSYNC_LANG=zh-CN, and nothing else has to be set',

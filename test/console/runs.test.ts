@@ -595,7 +595,7 @@ describe('a part of a stored plan', () => {
       await console.pool.query(`select dirsync.cancel($1, 'not yet')`, [part])
       const refused = await console.browse('operator', 'POST', `/runs/${id}/${decision}`, stale)
       expect(refused.statusCode).toBe(409)
-      expect(refused.body).toContain('4 rows of the plan')
+      expect(refused.body).toContain('another number of rows to decide about by now: 4, not the 2')
       expect((await seen(`/runs/${id}`)).json()).toMatchObject({ state: 'held', undecided: 4 })
       const made = await console.browse('operator', 'POST', `/runs/${id}/${decision}`, await formOf())
       expect(made.statusCode).toBe(303)

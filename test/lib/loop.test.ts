@@ -113,7 +113,11 @@ test('holds no more after thousands of steps, although nothing wakes it', async 
   for (const { loop } of loops) loop.start()
   const reach = (wanted: number) => Promise.all(loops.map(({ reaches }) => reaches(wanted)))
   await reach(10)
-  const before = heldBytes()
-  await reach(200)
-  expect(heldBytes() - before).toBeLessThan(2 ** 20)
+  const growth = async (until: number) => {
+    const before = heldBytes()
+    await reach(until)
+    return heldBytes() - before
+  }
+  // What is kept of each step shows in both; what else the process does hardly does.
+  expect(Math.min(await growth(200), await growth(390))).toBeLessThan(2 ** 20)
 })
