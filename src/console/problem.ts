@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type HrError, HrUnavailableError } from '../hr/errors.ts'
+import { tlsTrouble } from '../lib/failure.ts'
 import { inWords, type Said, SaidError, saidBy } from '../texts/message.ts'
 import type { TextKey, TextValues } from '../texts/texts.ts'
 import type { AccessError, SlowedError } from './auth/failure.ts'
@@ -165,7 +166,11 @@ export function problemOf(error: unknown): Problem {
     })
   if (error instanceof BusyError)
     return new Problem('too_many', '', { retryAfter: BUSY_SECONDS, cause: error })
-  if (DATABASE_AWAY.test(String(code)) || /timeout|Connection terminated/.test(message ?? ''))
+  if (
+    DATABASE_AWAY.test(String(code)) ||
+    /timeout|Connection terminated/.test(message ?? '') ||
+    tlsTrouble(error) !== null
+  )
     return new Problem('database', '', { cause: error })
   if (statusCode && statusCode >= 400 && statusCode < 500) {
     const kind = UNREADABLE[statusCode]

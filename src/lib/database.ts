@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { DatabaseError } from 'pg'
 import { CodedError, message } from '../texts/message.ts'
-import { codeOf, READ_ONLY } from './failure.ts'
+import { codeOf, pemFile, READ_ONLY, sentenceOf, TlsSettingError } from './failure.ts'
 import type { Logger } from './logger.ts'
 import { within } from './waiting.ts'
 
@@ -131,6 +131,7 @@ export function createPool(
   }
   const pool = new pg.Pool({
     ...connection(url, name),
+    Client: PostgresClient,
     max,
     query_timeout: ANY_MS,
     ...timeouts,
@@ -144,7 +145,7 @@ export function createPool(
 
 /** A connection outside any pool, for LISTEN and session locks. The caller opens it and handles 'error'. */
 export function createClient(url: string, name: string): pg.Client {
-  const client = new pg.Client(connection(url, name))
+  const client = new PostgresClient(connection(url, name))
   // Before the caller's first statement, which fails too if this one does.
   client.once('connect', () => void client.query(OUR_SESSION).catch(() => client.end()))
   return client
@@ -152,16 +153,41 @@ export function createClient(url: string, name: string): pg.Client {
 
 /**
  * An address for `pg`. Today it takes these modes for `verify-full`, and warns at each start that a later version will check
- * less: naming what is meant keeps the check. An address that asks for libpq's own meanings has them.
+ * less: naming what is meant keeps the check. An address that asks for libpq's own meanings has them; libpq has no `no-verify`, and
+ * `pg` would check everything.
  */
-export function postgresAddress(url: string): string {
-  if (/[?&]uselibpqcompat=true(?:&|$)/.test(url)) return url
+function postgresAddress(url: string): string {
+  const compatible = /(?<=[?&])uselibpqcompat=true(?:&|$)/
+  if (compatible.test(url))
+    return /[?&]sslmode=no-verify(?:&|$)/.test(url) ? url.replace(compatible, '') : url
   return url.replaceAll(/(?<=[?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/g, 'verify-full')
+}
+
+/** The files that an address may name for TLS. */
+const FILES = { sslrootcert: 'CERTIFICATE', sslcert: 'CERTIFICATE', sslkey: 'PRIVATE KEY' } as const
+
+/** Reads its address as it is made. @throws TlsSettingError for one that no server could answer */
+export class PostgresClient extends pg.Client {
+  constructor(config: pg.ClientConfig = {}) {
+    const url = config.connectionString ?? ''
+    const parameters = new URLSearchParams(/\?([^#]*)/.exec(url)?.[1])
+    for (const [name, kind] of Object.entries(FILES)) {
+      const file = parameters.get(name)
+      if (file) pemFile(file, kind)
+    }
+    try {
+      super({ ...config, connectionString: postgresAddress(url) })
+    } catch (error) {
+      // Its first sentence: the driver goes on about the risks of another setting.
+      const reason = sentenceOf(error).replace('SECURITY WARNING: ', '').split('. ', 1)
+      throw new TlsSettingError(message('said.address_unusable', { reason }), message('said.correct_tls'))
+    }
+  }
 }
 
 function connection(url: string, name: string) {
   return {
-    connectionString: postgresAddress(url),
+    connectionString: url,
     application_name: `dirsync ${name}`,
     types,
     connectionTimeoutMillis: CONNECT_MS,

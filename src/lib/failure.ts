@@ -1,4 +1,5 @@
-import { inEnglish, inWords, type Message, message, type Said, saidBy } from '../texts/message.ts'
+import { readFileSync } from 'node:fs'
+import { inEnglish, inWords, type Message, message, type Said, SaidError, saidBy } from '../texts/message.ts'
 
 /** The error in one sentence, with its cause where that adds something. Several wrong settings take a line each. */
 export function sentenceOf(error: unknown): string {
@@ -73,16 +74,21 @@ const OF_POSTGRES: TlsParameters = {
 /** OpenSSL's codes for a certificate, and Node.js's own for one of another host. */
 const CERTIFICATE =
   /^(?:ERR_TLS_CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|CERT_|CRL_|INVALID_(?:CA|PURPOSE)$|HOSTNAME_MISMATCH$)/
-/** What MySQL's driver makes of all of them: only its message tells what is wrong. */
-const HANDSHAKE = 'HANDSHAKE_SSL_ERROR'
+/** What MySQL's driver makes of every failure before TLS is there, such as a connection reset: only the message tells them apart. */
+export const HANDSHAKE = 'HANDSHAKE_SSL_ERROR'
+/** How OpenSSL's messages about a certificate begin, and Node.js's own. */
+const ABOUT_CERTIFICATE =
+  /^(?:Hostname\/IP does not match|self-signed|unable to|(?:(?:invalid )?CA |EE |issuer |unsuitable )?certificate|CRL|path length)\b/
 /** The drivers' code or words for a server without TLS. */
 const NO_TLS = ['HANDSHAKE_NO_SSL_SUPPORT', 'The server does not support SSL connections']
 
 /** Why a server that answers cannot be reached with TLS, and what to do; null for another trouble. */
 export function tlsTrouble(error: unknown, parameters = OF_POSTGRES): Trouble | null {
   if (!(error instanceof Error)) return null
+  if (error instanceof TlsSettingError) return error.trouble
   const code = codeOf(error)
-  if (CERTIFICATE.test(code) || code === HANDSHAKE)
+  const isRefused = code === HANDSHAKE ? ABOUT_CERTIFICATE.test(error.message) : CERTIFICATE.test(code)
+  if (isRefused)
     return {
       what: message('said.tls_certificate', { reason: code === HANDSHAKE ? error.message : code }),
       remedy: message('said.mend_certificate', {
@@ -95,12 +101,32 @@ export function tlsTrouble(error: unknown, parameters = OF_POSTGRES): Trouble | 
       what: message('said.tls_missing'),
       remedy: message('said.switch_tls_on', { off: parameters.off }),
     }
-  const { syscall, path } = error as NodeJS.ErrnoException
-  if (syscall !== 'open' || path === undefined) return null
-  return {
-    what: message('said.file_is_unreadable', { file: path, reason: code }),
-    remedy: message('said.correct_path'),
+  return null
+}
+
+/** What an address says for TLS cannot be used, whatever the server. */
+export class TlsSettingError extends SaidError {
+  override readonly name = 'TlsSettingError'
+  readonly trouble: Trouble
+
+  constructor(what: Message, remedy: Message) {
+    super(message('said.and_remedy', { what, remedy }))
+    this.trouble = { what, remedy }
   }
+}
+
+/** The text of a file that an address names. @throws TlsSettingError unless it holds what it should */
+export function pemFile(file: string, kind: 'CERTIFICATE' | 'PRIVATE KEY'): string {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    const what = message('said.file_is_unreadable', { file, reason: codeOf(error) })
+    throw new TlsSettingError(what, message('said.correct_path'))
+  }
+  // Without a certificate, Node.js and OpenSSL would trust no authority, and call that of the server unknown.
+  if (text.includes(`${kind}-----`)) return text
+  throw new TlsSettingError(message('said.file_holds_no_pem', { file, kind }), message('said.correct_pem'))
 }
 
 /** Why dirsync's own database cannot be used, and what to do. */

@@ -13,7 +13,7 @@ import {
   UnsupportedPostgresVersionError,
 } from 'bullmq'
 import pg from 'pg'
-import { postgresAddress, SESSION_SETTINGS } from '../lib/database.ts'
+import { PostgresClient, SESSION_SETTINGS } from '../lib/database.ts'
 import { saidOf } from '../lib/failure.ts'
 import { message } from '../texts/message.ts'
 import {
@@ -47,7 +47,8 @@ export function createPostgresStore(databaseUrl: string): QueueStore {
 
 function connect(url: string, role: ConnectionRole, onError: (error: unknown) => void): StoreConnection {
   const pool = new QueuePool({
-    connectionString: postgresAddress(url),
+    Client: PostgresClient,
+    connectionString: url,
     max: CONNECTIONS[role],
     keepAlive: true,
     keepAliveInitialDelayMillis: 5_000,
@@ -174,8 +175,8 @@ async function examine(url: string): Promise<QueueCheck[]> {
 }
 
 async function withClient<T>(url: string, action: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({
-    connectionString: postgresAddress(url),
+  const client = new PostgresClient({
+    connectionString: url,
     connectionTimeoutMillis: 5_000,
     application_name: 'dirsync-queue',
   })

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { generate } from 'selfsigned'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { problemOf } from '../../src/console/problem.ts'
+import { PostgresClient } from '../../src/lib/database.ts'
 import { startEmbeddedPostgres } from '../../src/trial/postgres.ts'
 import { until } from '../helpers/company.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
@@ -11,10 +13,10 @@ import { dirsync, dirsyncProcess } from './dirsync.ts'
 /** PostgreSQL with a certificate that it has signed itself. */
 
 let server: Awaited<ReturnType<typeof startEmbeddedPostgres>>
-let [certificate, mapping] = ['', '']
+let [folder, certificate, mapping] = ['', '', '']
 
 beforeAll(async () => {
-  const folder = await temporaryFolder()
+  folder = await temporaryFolder()
   mapping = join(folder, 'employees.sql')
   await writeFile(mapping, `select 'e1' as userid, 'Ann' as name`)
   server = await startEmbeddedPostgres({ dataDir: join(folder, 'data') })
@@ -71,6 +73,9 @@ test.each([
   '?sslrootcert=CA',
   '?sslmode=require&sslrootcert=CA',
   '?uselibpqcompat=true&sslmode=require',
+  '?uselibpqcompat=true&sslmode=no-verify',
+  '?sslmode=no-verify&uselibpqcompat=true&sslrootcert=CA',
+  '?uselibpqcompat=true&sslmode=verify-ca&sslrootcert=CA',
   '?sslmode=disable',
   '',
 ])('with %j HR and dirsync’s own database are used', async parameters => {
@@ -79,8 +84,8 @@ test.each([
 })
 
 const REMEDY =
-  'A certificate must be valid today, for the host in the address, and of an authority that dirsync knows: name your own by ' +
-  'sslrootcert=/path/ca.pem in the address, or in NODE_EXTRA_CA_CERTS. With sslmode=no-verify nothing is checked, only encrypted.'
+  'A certificate must be valid today, for the host in the address where the mode checks that, and of an authority that dirsync ' +
+  'knows: name your own by sslrootcert=/path/ca.pem in the address, or in NODE_EXTRA_CA_CERTS. With sslmode=no-verify nothing is checked, only encrypted.'
 
 test.each([
   ['?sslmode=prefer', 'localhost', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
@@ -108,12 +113,34 @@ test('the same of dirsync’s own database, in the language of the reader', asyn
   )
 })
 
-test('an authority’s file that cannot be read is named', async () => {
-  expect((await dirsync(['hr', 'check'], asHr('?sslrootcert=/nowhere/ca.pem'))).stderr).toContain(
-    'the HR database cannot be reached with TLS: /nowhere/ca.pem cannot be read (ENOENT). Correct its path',
+const PATH = 'Correct its path in the address, or let dirsync read it.'
+
+test.each([
+  ['?sslrootcert=/nowhere/ca.pem', '/nowhere/ca.pem cannot be read (ENOENT)', PATH],
+  ['?sslrootcert=FOLDER', 'FOLDER cannot be read (EISDIR)', PATH],
+  [
+    '?sslrootcert=FOLDER/employees.sql',
+    'FOLDER/employees.sql holds no CERTIFICATE in PEM',
+    'Write it there, or correct the path in the address.',
+  ],
+  [
+    '?sslcert=FOLDER/ca.pem&sslkey=FOLDER/ca.pem',
+    'FOLDER/ca.pem holds no PRIVATE KEY in PEM',
+    'Write it there, or correct the path in the address.',
+  ],
+  [
+    '?uselibpqcompat=true&sslmode=verify-ca',
+    'its address cannot be used (Using sslmode=verify-ca requires specifying a CA with sslrootcert)',
+    'Correct the address: "PostgreSQL with TLS" in docs/mapping.md lists what it may say.',
+  ],
+])('%s is what is wrong, not the server', async (parameters, what, remedy) => {
+  const placed = (text: string) => text.replaceAll('FOLDER', folder)
+  const said = placed(`cannot be reached with TLS: ${what}. ${remedy}`)
+  expect((await dirsync(['hr', 'check'], asHr(placed(parameters)))).stderr).toBe(
+    `dirsync: the HR database ${said}\n`,
   )
-  expect((await dirsync(['migrate'], asOwn('?sslrootcert=/nowhere/ca.pem'))).stderr).toContain(
-    "dirsync's own database cannot be reached with TLS: /nowhere/ca.pem cannot be read (ENOENT). Correct its path",
+  expect((await dirsync(['migrate'], asOwn(placed(parameters)))).stderr).toBe(
+    `dirsync: dirsync's own database ${said}\n`,
   )
 })
 
@@ -127,6 +154,15 @@ test('NODE_EXTRA_CA_CERTS makes sslmode=require trust an authority, and nothing 
     expect(code).toBe(0)
     expect(stderr).not.toContain('SECURITY WARNING')
   }
+})
+
+test('console and API say that the database is away', async () => {
+  const failure = await new PostgresClient({ connectionString: address('?sslmode=require') })
+    .connect()
+    .catch(error => error)
+  expect(problemOf(failure)).toMatchObject({ kind: 'database', status: 503 })
+  const unread = () => new PostgresClient({ connectionString: address('?sslrootcert=/nowhere/ca.pem') })
+  expect(unread).toThrow(expect.toSatisfy(error => problemOf(error).kind === 'database'))
 })
 
 test('a server without TLS is said to have none', async () => {

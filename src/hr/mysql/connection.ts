@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises'
 import type { Connection, ConnectionOptions, SslOptions } from 'mysql2'
+import { pemFile } from '../../lib/failure.ts'
 import { type MysqlAddress, mysqlAddress } from './address.ts'
 import { driver } from './driver.ts'
 import { toHrError } from './errors.ts'
@@ -26,11 +26,11 @@ const SETTINGS = `set names utf8mb4, autocommit = 1, sql_mode = '', time_zone = 
 const READ_ONLY = 'set session transaction read only'
 
 /** The driver's options for connections to HR. */
-export async function connectionOptions(url: string, name = 'dirsync'): Promise<ConnectionOptions> {
+export function connectionOptions(url: string, name = 'dirsync'): ConnectionOptions {
   const { tls, ...address } = mysqlAddress(url)
   return {
     ...address,
-    ...(tls && { ssl: await tlsOptions(tls) }),
+    ...(tls && { ssl: tlsOptions(tls) }),
     charset: 'UTF8MB4_GENERAL_CI',
     connectTimeout: 10_000,
     enableKeepAlive: true,
@@ -41,20 +41,15 @@ export async function connectionOptions(url: string, name = 'dirsync'): Promise<
   }
 }
 
-async function tlsOptions({ mode, ca, cert, key }: NonNullable<MysqlAddress['tls']>): Promise<SslOptions> {
-  const [authorities, certificate, ownKey] = await Promise.all([ca, cert, key].map(read))
+function tlsOptions({ mode, ca, cert, key }: NonNullable<MysqlAddress['tls']>): SslOptions {
   return {
     rejectUnauthorized: mode !== 'required',
     verifyIdentity: mode === 'verify-identity',
     minVersion: 'TLSv1.2',
-    ...(authorities && { ca: authorities }),
-    ...(certificate && { cert: certificate }),
-    ...(ownKey && { key: ownKey }),
+    ...(ca && { ca: pemFile(ca, 'CERTIFICATE') }),
+    ...(cert && { cert: pemFile(cert, 'CERTIFICATE') }),
+    ...(key && { key: pemFile(key, 'PRIVATE KEY') }),
   }
-}
-
-async function read(file: string | null): Promise<string | null> {
-  return file === null ? null : await readFile(file, 'utf8')
 }
 
 export async function prepareSession(connection: Connection): Promise<void> {
@@ -66,7 +61,7 @@ export async function prepareSession(connection: Connection): Promise<void> {
 export async function connectClient(url: string, name?: string): Promise<Connection> {
   let connection: Connection | undefined
   try {
-    connection = driver().createConnection(await connectionOptions(url, name))
+    connection = driver().createConnection(connectionOptions(url, name))
     connection.on('error', () => {}) // also reported by the query in flight
     await prepareSession(connection)
     return connection

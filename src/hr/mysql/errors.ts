@@ -1,4 +1,5 @@
 import type { QueryError } from 'mysql2'
+import { HANDSHAKE, sentenceOf } from '../../lib/failure.ts'
 import {
   HrTooSlowError,
   hrAway,
@@ -70,6 +71,7 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
   if (errno !== undefined && TOO_SLOW.has(errno) && timeoutMs !== null) return new HrTooSlowError(timeoutMs)
   const refusal = REFUSALS[errno ?? code ?? '']
   if (refusal) return hrRefuses(refusal, code ?? String(errno), error)
+  if (code === HANDSHAKE) return hrAway(sentenceOf(error).split('\n', 1)[0] ?? code, error, TLS)
   if (!sqlState || !sqlMessage || !errno) return hrAway(code ?? 'connection lost', error, TLS)
   if (TRANSIENT_STATES.test(sqlState) || TRANSIENT.has(errno) || !statement)
     return hrAway(code ?? sqlState, error)

@@ -140,7 +140,7 @@ export class MysqlServer implements HrServer {
   async #createPool(): Promise<Pool> {
     try {
       const pool = driver().createPool({
-        ...(await connectionOptions(this.#url)),
+        ...connectionOptions(this.#url),
         connectionLimit: LOOKUP_CONNECTIONS,
       })
       pool.on('connection', connection => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { LOCKS, tryLockSession } from '../../lib/advisory-lock.ts'
-import { SESSION_SETTINGS } from '../../lib/database.ts'
+import { PostgresClient, SESSION_SETTINGS } from '../../lib/database.ts'
 import { Listener, RECONNECT_MS } from '../../lib/listener.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { connectionSettings, prepareSession } from './connection.ts'
@@ -38,7 +38,7 @@ export class ChangeListener {
     this.#logger = logger
     this.#changed = changed
     this.#listener = new Listener({
-      connection: () => new pg.Client(connectionSettings(url, LISTENER_NAME)),
+      connection: () => new PostgresClient(connectionSettings(url, LISTENER_NAME)),
       listen: (client, closing) => this.#listen(client, closing),
       heard: payload => changed(useridsOf(payload)),
       lost: error => this.#lost(error),

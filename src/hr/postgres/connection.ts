@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import pg, { type Connection, type Submittable } from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
-import { postgresAddress } from '../../lib/database.ts'
+import { PostgresClient } from '../../lib/database.ts'
 import { hrTooOld } from '../errors.ts'
 import { toHrError } from './errors.ts'
 
@@ -28,7 +28,7 @@ const RAW: pg.CustomTypesConfig = { getTypeParser: () => (text: string | Buffer)
 /** The configuration of connections to HR. */
 export function connectionSettings(url: string, name = 'dirsync'): pg.ClientConfig {
   return {
-    connectionString: postgresAddress(url),
+    connectionString: url,
     application_name: name,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
@@ -58,7 +58,7 @@ export async function prepareSession(client: pg.ClientBase): Promise<void> {
 export async function connectClient(url: string, name?: string): Promise<pg.Client> {
   let client: pg.Client | undefined
   try {
-    client = new pg.Client(connectionSettings(url, name)) // reads the files of certificates
+    client = new PostgresClient(connectionSettings(url, name))
     client.on('error', () => {}) // also reported by the query in flight
     await client.connect()
     await prepareSession(client)

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { PostgresClient } from '../../lib/database.ts'
 import { message } from '../../texts/message.ts'
 import { HrTooSlowError, HrUnavailableError, mappingRefused, placeAfter } from '../errors.ts'
 import {
@@ -52,6 +53,7 @@ export class PostgresServer implements HrServer {
     this.#url = url
     this.#pool = new pg.Pool({
       ...connectionSettings(url),
+      Client: PostgresClient,
       max: LOOKUP_CONNECTIONS,
       onConnect: prepareSession,
       query_timeout: LOOKUP_MS,

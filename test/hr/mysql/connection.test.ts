@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { copyFile, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { RowDataPacket } from 'mysql2'
 import { pino } from 'pino'
@@ -94,6 +96,8 @@ describe('with TLS', { tags: 'mariadb' }, () => {
     ['?ssl-ca=OTHER', /its certificate is refused \(self-signed certificate in certificate chain\)/],
     ['?ssl-mode=verify-identity&ssl-ca=CA', /its certificate is refused \(Hostname\/IP does not match/],
     ['?ssl-ca=/nowhere', /with TLS: \/nowhere cannot be read \(ENOENT\)/],
+    ['?ssl-ca=/', /with TLS: \/ cannot be read \(EISDIR\)/],
+    [`?ssl-ca=${import.meta.filename}`, /connection\.test\.ts holds no CERTIFICATE in PEM/],
   ])('%s does not', async (parameters, message) => {
     const error = await read(parameters.replace('CA', ca).replace('OTHER', other)).catch(failure => failure)
     expect(error).toBeInstanceOf(HrUnavailableError)
@@ -108,6 +112,41 @@ describe('with TLS', { tags: 'mariadb' }, () => {
     await expect(source.mapping()).rejects.toThrow('its certificate is refused')
     await copyFile(ca, renewed)
     expect((await source.lookup([key('1')])).size).toBe(1)
+  })
+})
+
+describe('a handshake that fails for another reason than the certificate', () => {
+  /** As a server that offers TLS greets. */
+  const greeting = Buffer.concat([
+    Buffer.from('\n5.7.0\0\x01\0\0\0abcdefgh\0', 'latin1'),
+    Buffer.from([0x00, 0x8a, 33, 2, 0, 0x08, 0, 21, ...Array(10).fill(0)]),
+    Buffer.from('ijklmnopqrst\0mysql_native_password\0', 'latin1'),
+  ])
+
+  test.each([
+    ['required', 'cut', (socket: Socket) => socket.resetAndDestroy(), 'read ECONNRESET'],
+    ['verify-ca', 'cut', (socket: Socket) => socket.resetAndDestroy(), 'read ECONNRESET'],
+    [
+      'required',
+      'answered in the clear',
+      (socket: Socket) => socket.end('HTTP/1.1 400\r\n\r\n'),
+      '.*wrong version.*',
+    ],
+  ])('ssl-mode=%s, %s', async (mode, _, atHello, reason) => {
+    const server = createServer(socket => {
+      socket.on('error', () => {}).once('data', () => atHello(socket))
+      socket.write(Buffer.concat([Buffer.from([greeting.length, 0, 0, 0]), greeting]))
+    })
+    onTestFinished(() => void server.close())
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    const source = hrSource(
+      `mysql://u:p@127.0.0.1:${port}/hr?ssl-mode=${mode}`,
+      "select 1 as userid, 'n' as name",
+    )
+    await expect(source.inspect()).rejects.toThrow(
+      new RegExp(`^the HR database does not answer \\(${reason}\\); check HR_DATABASE_URL [^\n]*$`),
+    )
   })
 })
 
