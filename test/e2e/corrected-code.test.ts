@@ -153,6 +153,7 @@ test('the work for a wrong PLATFORM_ENTERPRISE_CODE ends once it is corrected, a
   )
   expect(left).toEqual([
     { code: 'E1', n: EACH },
+    { code: 'E9', n: EACH },
     { code: 'E1', n: 2 },
   ])
 })

@@ -74,7 +74,14 @@ test('it ends once HR has no one of it but by a plan that is held, and what wait
   await gone('E9', 'a', { ...told, acknowledged_hash: hash() })
   await gone('E9', 'b')
   await plant(store, 'employee', { enterprise_code: 'E9', userid: 'c', held_run: 1, held_hash: hash() })
-  await plant(store, 'department', { enterprise_code: 'E9', dept_code: 'D1', active: true, lost: true })
+  const lost = { enterprise_code: 'E9', active: false, lost: true, closed_at: AGO }
+  for (const [dept_code, differs] of Object.entries({
+    D1: {},
+    D2: { rejected_run: 1 },
+    D3: { deleted_at: AGO },
+    D4: { parked_at: AGO },
+  }))
+    await plant(store, 'department', { ...lost, dept_code, ...differs })
   for (const userid of ['a', 'b']) await plantWork(store, userid, { enterprise_code: 'E9', run_id: runId })
   const id = await fail(store, { enterprise_code: 'E9', entity_key: 'a', state: 'retrying' })
   // Someone else has left, too.
@@ -90,7 +97,6 @@ test('it ends once HR has no one of it but by a plan that is held, and what wait
     state: 'done',
     result: { outcomes: { obsolete: 2 } },
   })
-  // Nothing asks the platform about it: what was only known from HR is forgotten.
   expect(
     await store.rows(`select enterprise_code as code, userid, status, platform_state, acknowledged_hash
                       from dirsync.employee order by 1, 2`),
@@ -104,9 +110,14 @@ test('it ends once HR has no one of it but by a plan that is held, and what wait
     },
     { code: 'E1', userid: 'x', status: 'waiting', platform_state: 'unknown', acknowledged_hash: null },
     { code: 'E9', userid: 'a', status: 'vanished', platform_state: 'unknown', acknowledged_hash: null },
+    { code: 'E9', userid: 'b', status: 'vanished', platform_state: 'unknown', acknowledged_hash: null },
     { code: 'E9', userid: 'c', status: 'held', platform_state: 'unknown', acknowledged_hash: null },
   ])
-  expect(await store.rows('select from dirsync.department')).toEqual([])
+  expect(await store.rows('select dept_code from dirsync.department order by 1')).toEqual([
+    { dept_code: 'D2' },
+    { dept_code: 'D3' },
+    { dept_code: 'D4' },
+  ])
   // Should it come back, none of its departments is taken for empty before the platform has told where they are.
   expect(await store.value(`select queried_at from dirsync.employee where userid = 'a'`)).toBeNull()
   expect(
@@ -114,20 +125,8 @@ test('it ends once HR has no one of it but by a plan that is held, and what wait
                       where source = 'employee' and enterprise_code = 'E9' group by 1 having sum(n) <> 0 order by 1`),
   ).toEqual([
     { state: 'held', n: 1 },
-    { state: 'vanished', n: 1 },
+    { state: 'vanished', n: 2 },
   ])
-})
-
-test.each([
-  ['an open id', 'openid_binding', { userid: 'a', seller_appid: 'app', open_userid: 'o' }],
-  ['work in hand', 'pending', { operation: 'update-employee', entity_key: 'a', priority: 3, in_hand: true }],
-])('who has %s is not forgotten', async (_, table, row) => {
-  await refused('E9')
-  await gone('E9', 'a')
-  await gone('E9', 'b')
-  await plant(store, table, { enterprise_code: 'E9', ...row })
-  await end('E1')
-  expect(await store.rows('select userid from dirsync.employee')).toEqual([{ userid: 'a' }])
 })
 
 test('what is in hand meanwhile, and is refused once more, ends the next time', async () => {

@@ -1237,6 +1237,18 @@ describe('departments are checked against the last full reading of employees', (
       expect(await under.pending()).toEqual(['e12'])
     })
 
+    test('and about whom nobody asks while HR has lost the enterprise, as its departments are kept', async () => {
+      await vanished()
+      await ends({ outcome: 'obsolete', resolve: 'all' })
+      await under.store.pool.query('update dirsync.department set lost = true')
+      await changes()
+      expect(await under.pending()).toEqual([])
+      // HR has it again.
+      expect(worded(await plan())).toMatchObject(blocked)
+      await changes()
+      expect(await under.pending()).toEqual(['e12'])
+    })
+
     test('and whose case is retried by itself, or, where a person ignored it, by a full run', async () => {
       await vanished()
       await ends(failed)

@@ -523,7 +523,8 @@ async function askAboutLost(db: ClientBase, full: boolean): Promise<void> {
      select 'update-employee', e.enterprise_code, e.userid, ${PRIORITY.full}
      from difference d join dirsync.employee e using (enterprise_code, userid)
      where (e.rejected and not d.fresh or e.vanished_at is not null and d.hash is null) and ${IS_LOST} and d.reason is null
-       and exists (select from dirsync.department k where k.enterprise_code = e.enterprise_code)
+       and exists (select from dirsync.department k
+                   where k.enterprise_code = e.enterprise_code and k.deleted_at is null and not k.lost)
        and ($1 or not exists (select from dirsync.dead_letter c
                               where c.enterprise_code = e.enterprise_code and c.entity_key = e.userid
                                 and c.operation = 'update-employee' and c.field = '' and c.state <> 'resolved'))

@@ -22,8 +22,8 @@ interface GoneEnterprisesDeps {
 
 /**
  * Ends the halts of enterprises whose code the platform refused until it was corrected, in HR or in the settings: no call with the old
- * code will ever succeed. Where there is one HR system, their work ends with them, and so does what was only ever known of them from HR,
- * which would be asked about anew. With several, workers end it without a call, as their employees stay as they are.
+ * code will ever succeed. Where there is one HR system, their work ends with them. With several, workers end it without a call, as their
+ * employees stay as they are.
  */
 export async function endHaltsOfGone({ pool, logger, ownEnterprise }: GoneEnterprisesDeps): Promise<void> {
   const found = { text: `select from dirsync.halt where ${IS_OF_GONE}`, values: [ownEnterprise] }
@@ -71,28 +71,16 @@ async function endHalts(db: ClientBase, ownEnterprise: string): Promise<string[]
   return scopes
 }
 
-/** Departments go, and employees of whom the platform has never told. Should an enterprise come back, all that HR has of it is new. */
+/**
+ * Departments go about which nobody has decided anything, and cases. Employees stay known: should the enterprise come back, no
+ * department of it is deleted before the platform has told where each of them is.
+ */
 async function forget(db: ClientBase, codes: string[]): Promise<void> {
-  await db.query(
-    `with gone as materialized (
-       select enterprise_code, userid from dirsync.employee
-       where enterprise_code = any ($1) and vanished_at is not null
-         and platform_state = 'unknown' and acknowledged_at is null and held_run is null
-         -- What is in hand is refused once more, and goes the next time.
-         and (enterprise_code, userid) not in (
-           select enterprise_code, entity_key from dirsync.pending where enterprise_code = any ($1))
-         and (enterprise_code, userid) not in (
-           select enterprise_code, userid from dirsync.openid_binding where enterprise_code = any ($1))
-       order by 1, 2 for update
-     )
-     delete from dirsync.employee e using gone g
-     where e.enterprise_code = g.enterprise_code and e.userid = g.userid`,
-    [codes],
-  )
   await db.query(
     `with gone as materialized (
        select enterprise_code, dept_code from dirsync.department d
        where enterprise_code = any ($1) and not ${DEPARTMENT_IS_OF_HR}
+         and d.deleted_at is null and d.rejected_run is null and d.parked_at is null
        order by 1, 2 for update
      )
      delete from dirsync.department d using gone g

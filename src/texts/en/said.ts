@@ -424,7 +424,7 @@ export const saidTexts = {
   'said.reads_all_again': '{runs}',
   'said.no_departments_sql': '{setting} is not set: no department is ever deleted',
   'said.older_without_departments':
-    'the worker was started without {setting} before the deletion was planned: it waits for one that has it',
+    'the worker was started without {setting} before the deletion was planned: it waits for one that has it. If the mapping was removed, cancel the run or restart the worker',
   'said.no_departments': 'HR delivered no departments at all: check the mapping query and the HR database',
   'said.switched': 'The database was switched to another account of the platform.',
   // Mirrors.

@@ -468,7 +468,7 @@ export const failures = {
   'said.reads_all_again': '{runs}',
   'said.no_departments_sql': '未设置 {setting}：不会删除任何部门',
   'said.older_without_departments':
-    '该工作进程启动时尚未设置 {setting}，之后才计划此次删除：等待已设置该项的工作进程执行',
+    '该工作进程启动时尚未设置 {setting}，之后才计划此次删除：等待已设置该项的工作进程执行。如已去掉该映射，请取消该任务或重启该工作进程',
   'said.no_departments': '人事系统没有返回任何部门：请检查映射查询和人事数据库',
   'said.switched': '数据库已切换到另一个平台账号。',
   // Mirrors.
