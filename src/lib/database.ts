@@ -166,23 +166,53 @@ function postgresAddress(url: string): string {
 /** The files that an address may name for TLS. */
 const FILES = { sslrootcert: 'CERTIFICATE', sslcert: 'CERTIFICATE', sslkey: 'PRIVATE KEY' } as const
 
-/** Reads its address as it is made. @throws TlsSettingError for one that no server could answer */
-export class PostgresClient extends pg.Client {
-  constructor(config: pg.ClientConfig = {}) {
-    const url = config.connectionString ?? ''
-    const parameters = new URLSearchParams(/\?([^#]*)/.exec(url)?.[1])
-    for (const [name, kind] of Object.entries(FILES)) {
-      const file = parameters.get(name)
-      if (file) pemFile(file, kind)
-    }
-    try {
-      super({ ...config, connectionString: postgresAddress(url) })
-    } catch (error) {
-      // Its first sentence: the driver goes on about the risks of another setting.
-      const reason = sentenceOf(error).replace('SECURITY WARNING: ', '').split('. ', 1)
-      throw new TlsSettingError(message('said.address_unusable', { reason }), message('said.correct_tls'))
-    }
+/** @throws TlsSettingError for a file that the driver could not read, or that lacks what TLS would take from it */
+function checkFiles(url: string): void {
+  // Of a name that is given twice, the last value, as the driver takes it.
+  const given: Record<string, string> = Object.fromEntries(new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]))
+  const { sslmode = '', uselibpqcompat } = given
+  const isOff = sslmode === 'disable'
+  const isUnchecked = sslmode === 'no-verify' || (sslmode === 'prefer' && uselibpqcompat === 'true')
+  for (const [name, kind] of Object.entries(FILES)) {
+    const isUnused = isOff || (isUnchecked && name === 'sslrootcert')
+    if (given[name]) pemFile(given[name], isUnused ? '' : kind)
   }
+}
+
+/**
+ * Reads its address as it is made. For one that no server could answer, `connect` fails with a TlsSettingError; making the client
+ * does not, since a pool with waiting requests makes the next one where nothing catches.
+ */
+export class PostgresClient extends pg.Client {
+  readonly #trouble: TlsSettingError | null
+
+  // biome-ignore lint/correctness/noUnreachableSuper: the second is called where the first threw or was not reached
+  constructor(config: pg.ClientConfig = {}) {
+    const { connectionString: url = '', ...others } = config
+    let trouble: TlsSettingError | null = null
+    try {
+      checkFiles(url)
+      super({ ...others, connectionString: postgresAddress(url) })
+    } catch (error) {
+      super({ ...others, sslnegotiation: 'postgres' }) // never connected
+      trouble = error instanceof TlsSettingError ? error : unusable(error)
+    }
+    this.#trouble = trouble
+  }
+
+  override connect(): Promise<pg.Client>
+  override connect(callback: (error: Error) => void): void
+  override connect(callback?: (error: Error) => void): unknown {
+    const trouble = this.#trouble
+    if (callback === undefined) return trouble ? Promise.reject(trouble) : super.connect()
+    return trouble ? process.nextTick(callback, trouble) : super.connect(callback)
+  }
+}
+
+function unusable(error: unknown): TlsSettingError {
+  // Its first sentence: the driver goes on about the risks of another setting.
+  const reason = sentenceOf(error).replace('SECURITY WARNING: ', '').split('. ', 1)
+  return new TlsSettingError(message('said.address_unusable', { reason }), message('said.correct_tls'))
 }
 
 function connection(url: string, name: string) {

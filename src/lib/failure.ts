@@ -115,8 +115,12 @@ export class TlsSettingError extends SaidError {
   }
 }
 
-/** The text of a file that an address names. @throws TlsSettingError unless it holds what it should */
-export function pemFile(file: string, kind: 'CERTIFICATE' | 'PRIVATE KEY'): string {
+/**
+ * The text of a file that an address names.
+ * @param kind what it should hold; empty: anything
+ * @throws TlsSettingError
+ */
+export function pemFile(file: string, kind: 'CERTIFICATE' | 'PRIVATE KEY' | ''): string {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
@@ -125,7 +129,7 @@ export function pemFile(file: string, kind: 'CERTIFICATE' | 'PRIVATE KEY'): stri
     throw new TlsSettingError(what, message('said.correct_path'))
   }
   // Without a certificate, Node.js and OpenSSL would trust no authority, and call that of the server unknown.
-  if (text.includes(`${kind}-----`)) return text
+  if (kind === '' || text.includes(`${kind}-----`)) return text
   throw new TlsSettingError(message('said.file_holds_no_pem', { file, kind }), message('said.correct_pem'))
 }
 

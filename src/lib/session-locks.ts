@@ -128,7 +128,8 @@ export class SessionLocks {
     return this.#connecting
   }
 
-  async #connect(): Promise<Connection> {
+  /** Not async: if no connection can be made, there is no promise that would be kept for the next request. */
+  #connect(): Promise<Connection> {
     let connected = false
     // May be called more than once for one connection, even when the next one is in use already.
     const lost = (error?: Error) => {
@@ -143,14 +144,16 @@ export class SessionLocks {
       void connection.end()
     }
     const connection = new Connection(this.#url, lost)
-    try {
-      await connection.open()
-      connected = true
-      return connection
-    } catch (error) {
-      lost(error as Error)
-      throw error
-    }
+    return connection.open().then(
+      () => {
+        connected = true
+        return connection
+      },
+      error => {
+        lost(error)
+        throw error
+      },
+    )
   }
 }
 

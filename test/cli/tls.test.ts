@@ -1,13 +1,15 @@
-import { writeFile } from 'node:fs/promises'
+import { copyFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { generate } from 'selfsigned'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { problemOf } from '../../src/console/problem.ts'
 import { PostgresClient } from '../../src/lib/database.ts'
+import { SessionLocks } from '../../src/lib/session-locks.ts'
 import { startEmbeddedPostgres } from '../../src/trial/postgres.ts'
 import { until } from '../helpers/company.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
+import { SILENT } from '../sync/store-under-test.ts'
 import { dirsync, dirsyncProcess } from './dirsync.ts'
 
 /** PostgreSQL with a certificate that it has signed itself. */
@@ -61,7 +63,8 @@ function offerTls(isOn: boolean): Promise<void> {
 }
 
 const address = (parameters: string, host = 'localhost') =>
-  server.url('postgres').replace('127.0.0.1', host) + parameters.replace('CA', certificate)
+  server.url('postgres').replace('127.0.0.1', host) +
+  parameters.replace('CA', certificate).replaceAll('FOLDER', folder)
 const asHr = (parameters: string, host?: string) => ({
   HR_DATABASE_URL: address(parameters, host),
   HR_EMPLOYEES_SQL: mapping,
@@ -78,6 +81,11 @@ test.each([
   '?uselibpqcompat=true&sslmode=verify-ca&sslrootcert=CA',
   '?sslmode=disable',
   '',
+  // A file is looked into only where it is used.
+  '?sslmode=disable&sslrootcert=FOLDER/employees.sql&sslcert=FOLDER/employees.sql&sslkey=FOLDER/employees.sql',
+  '?sslmode=no-verify&sslrootcert=FOLDER/employees.sql',
+  '?uselibpqcompat=true&sslmode=prefer&sslrootcert=FOLDER/employees.sql',
+  '?sslrootcert=FOLDER/employees.sql&sslrootcert=CA',
 ])('with %j HR and dirsync’s own database are used', async parameters => {
   expect(await dirsync(['hr', 'check'], asHr(parameters))).toMatchObject({ code: 0, stderr: '' })
   expect(await dirsync(['migrate'], asOwn(parameters))).toMatchObject({ code: 0 })
@@ -161,8 +169,19 @@ test('console and API say that the database is away', async () => {
     .connect()
     .catch(error => error)
   expect(problemOf(failure)).toMatchObject({ kind: 'database', status: 503 })
-  const unread = () => new PostgresClient({ connectionString: address('?sslrootcert=/nowhere/ca.pem') })
-  expect(unread).toThrow(expect.toSatisfy(error => problemOf(error).kind === 'database'))
+  const unread = new PostgresClient({ connectionString: address('?sslrootcert=/nowhere/ca.pem') })
+  await expect(unread.connect()).rejects.toSatisfy(error => problemOf(error).kind === 'database')
+  await unread.end()
+})
+
+test('locks are taken again once a file that held no certificate holds one', async () => {
+  const renewed = join(folder, 'renewed.pem')
+  await writeFile(renewed, '')
+  const locks = new SessionLocks(address(`?sslrootcert=${renewed}`), SILENT)
+  onTestFinished(() => locks.close())
+  for (const _ of [1, 2]) await expect(locks.lock('e1')).rejects.toThrow('holds no CERTIFICATE in PEM')
+  await copyFile(certificate, renewed)
+  expect(await locks.lock('e1')).toBeInstanceOf(AbortSignal)
 })
 
 test('a server without TLS is said to have none', async () => {

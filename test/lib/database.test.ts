@@ -1,3 +1,7 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import {
   createClient,
@@ -7,6 +11,7 @@ import {
   transaction,
   withConnection,
 } from '../../src/lib/database.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -94,3 +99,23 @@ test.each([transaction, rolledBack])(
     expect(performance.now() - began).toBeLessThan(5000)
   },
 )
+
+test('where the file of authorities is emptied while requests wait for a connection, each of them fails, and nothing else', async () => {
+  const file = join(await temporaryFolder(), 'ca.pem')
+  writeFileSync(file, '-----BEGIN CERTIFICATE-----')
+  const server = createServer(socket => {
+    writeFileSync(file, '')
+    socket.destroy()
+  })
+  onTestFinished(() => void server.close())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  const url = `postgres://u:p@127.0.0.1:${port}/db?sslrootcert=${file}`
+  const pool = createPool(url, { max: 1, name: 'waiting', logger: SILENT })
+  onTestFinished(() => pool.end())
+  const asked = await Promise.allSettled([pool.query('select 1'), pool.query('select 2')])
+  expect(asked).toMatchObject([
+    { reason: { message: expect.stringMatching(/terminated unexpectedly|ECONNRESET/) } },
+    { reason: { message: expect.stringContaining('holds no CERTIFICATE in PEM') } },
+  ])
+})
