@@ -97,6 +97,7 @@ const limits: [OperationName, string, unknown, unknown][] = [
   ['enterprise/account/applyCharge', 'amount', '1234567.80', '1.001'],
   ['enterprise/account/applyCharge', 'service_provider', '1', '1.0'],
   ['enterprise/account/applyCharge', 'mobile', '13800000000', '8613800000000'],
+  ['enterprise/account/applyCharge', 'mobile', '13800000000', 13_800_000_000],
   ['enterprise/account/applyCharge', 'applicant_name', '字'.repeat(100), '字'.repeat(101)],
   ['enterprise/account/applyCharge', 'external_code', own(100), own(101)],
   ['enterprise/account/applyCharge', 'external_code', own(30), own(29)],

@@ -19,6 +19,7 @@ import { defineOperation, foreignNumbers, isAsked } from '../operation.ts'
 
 const LIST = worded('said.must_be_list')
 const OBJECT = worded('said.must_be_object')
+const MAINLAND_MOBILE = worded('said.must_be_mainland_mobile')
 const MOST_MONEY = '99999999.99'
 const MOST_INTEGER = 2_147_483_647
 
@@ -171,8 +172,8 @@ export const topUpApply = defineOperation({
       service_provider: whole(0, 2_147_483_647),
       email: text(254).optional(),
       mobile: z
-        .string()
-        .regex(/^1\d{10}$/, worded('said.must_be_mainland_mobile'))
+        .string(MAINLAND_MOBILE)
+        .regex(/^1\d{10}$/, MAINLAND_MOBILE)
         .optional(),
       applicant_name: text(100).optional(),
       external_code: externalNumber(100, 30),
