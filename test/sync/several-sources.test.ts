@@ -1005,7 +1005,7 @@ describe('the sources change', () => {
     const waits = {
       outcome: 'wait',
       error:
-        'the worker was started without departments_sql before the deletion was planned: it waits for one that has it',
+        'the worker was started without departments_sql before the deletion was planned: it waits for one that has it. If the mapping was removed, cancel the run or restart the worker',
     }
     expect(await attempts()).toEqual([waits])
     await store.pool.query('update dirsync.pending set not_before = now()')
