@@ -72,7 +72,7 @@ test('a payer is unknown only if HR was read after the payment, with its present
   await plantOrder('E1')
   expect(await found()).toEqual([])
   await plantOrder('E1', '2026-11-20T11:59:59+08:00')
-  await store.pool.query(`update dirsync.hr_source set codes_since = '2026-11-20T12:30:00+08:00'`)
+  await store.pool.query(`update dirsync.hr_source set codes_since = (select max(id) from dirsync.sync_run)`)
   expect(await found()).toEqual([])
   await plantFullReading('beijing', { planned_at: '2026-11-20T12:30:00+08:00' })
   expect(await found()).toEqual(['E1'])

@@ -20,7 +20,7 @@ import { type ClaimKey, claim } from '../../src/sync/outbox/claim.ts'
 import { haltForHr, readHalts } from '../../src/sync/outbox/halts.ts'
 import { claimSources } from '../../src/sync/plan/claim-sources.ts'
 import { Commands } from '../../src/sync/runs/commands.ts'
-import { watermark } from '../../src/sync/runs/earlier-runs.ts'
+import { lastFullReading, watermark } from '../../src/sync/runs/earlier-runs.ts'
 import { type Run, type RunKind, readRun, requestRun } from '../../src/sync/runs/run.ts'
 import { HrChanges, requestReplan, requestScheduledRun } from '../../src/sync/runs/run-requests.ts'
 import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
@@ -862,6 +862,9 @@ describe('the sources change', () => {
       const again = await settle(before().map(one => ({ ...one, codes: one.codes?.toReversed() ?? [] })))
       await plan(again, 'shanghai')
       expect(await readsAll()).toBe(false)
+      // What was read after the clock had been put back by a day counts, too.
+      await store.pool.query(`update dirsync.sync_run set planned_at = planned_at - interval '1 day'`)
+      expect(await lastFullReading(store.pool, { name: 'shanghai', codes: ['E1', 'E3'] })).not.toBeNull()
     })
 
     test('is read completely by the only HR that there is once more', async () => {

@@ -26,6 +26,8 @@ export async function claimSources(db: Pool, sources: readonly KnownSource[]): P
   await db.query(`select pg_notify('dirsync', 'run')`)
 }
 
+const NEWEST_RUN = 'select coalesce(max(id), 0) from dirsync.sync_run'
+
 async function writeSources(client: ClientBase, sources: readonly KnownSource[]): Promise<void> {
   await lockTransaction(client, 'sources')
   const { rows } = await client.query<{ changed: number; gone: number }>(
@@ -37,8 +39,7 @@ async function writeSources(client: ClientBase, sources: readonly KnownSource[])
          returning h.name
        ), known as (
          insert into dirsync.hr_source as h (name, position, kind, address, enterprise_codes, codes_since)
-         -- Not when the transaction began: a plan may have begun while it waited for the lock.
-         select name, position, kind, address, "enterpriseCodes", clock_timestamp() from named
+         select name, position, kind, address, "enterpriseCodes", (${NEWEST_RUN}) from named
          on conflict (name) do update
          set position = excluded.position, kind = excluded.kind, address = excluded.address,
              enterprise_codes = excluded.enterprise_codes, seen_at = now(),
@@ -61,7 +62,7 @@ async function writeSources(client: ClientBase, sources: readonly KnownSource[])
   const { changed, gone } = onlyRow(rows)
   if (gone + changed === 0) return
   if (sources.length === 0 && gone > 0)
-    await client.query('update dirsync.deployment set one_hr_since = clock_timestamp()')
+    await client.query(`update dirsync.deployment set one_hr_since = (${NEWEST_RUN})`)
   await endCasesOfOthers(client, names)
   // The next reading of HR shows whether it answers.
   await client.query(`delete from dirsync.halt where category = 'hr_unavailable'`)

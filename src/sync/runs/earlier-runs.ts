@@ -12,16 +12,16 @@ export const WATERMARK_OVERLAP_MS = 5 * 60_000
 export const FULL_READING = `${OF_EVERYBODY} and read_all and source is not null and state in ('running', 'done')`
 
 /**
- * SQL: since when a source has its present enterprises. Earlier runs do not tell what it should deliver now, nor what another source
+ * SQL: the newest run when a source got its present enterprises. That and earlier ones do not tell what it should deliver now, nor what another source
  * has sent of these meanwhile.
  * @param source SQL of its name
  */
 const codesSince = (source: string) =>
-  `coalesce((select codes_since from dirsync.hr_source where name = ${source}), '-infinity')`
+  `coalesce((select codes_since from dirsync.hr_source where name = ${source}), 0)`
 
 /** SQL: good runs that read every HR row of a source as it is now. @param source SQL of its name */
 export const fullReadingOf = (source: string) =>
-  `${FULL_READING} and hr_source = ${source} and planned_at >= ${codesSince(source)}`
+  `${FULL_READING} and hr_source = ${source} and id > ${codesSince(source)}`
 
 /** Statistics, time and mapping of the last good run that read every HR row. Null where a source has got other enterprises since. */
 export async function lastFullReading(
@@ -73,8 +73,8 @@ export async function watermark(db: ClientBase | Pool, { name }: SourceScope): P
      where kind in ${EMPLOYEE_KINDS_SQL} and source ->> 'newest' is not null and state in ('running', 'done')
        and hr_source = $1
        -- No older run sent anything for the current account, nor has one seen what another source sent of the same employees.
-       and planned_at >= greatest(${ACCOUNT_SINCE}, ${codesSince('$1')},
-                                  (select one_hr_since from dirsync.deployment))
+       and planned_at >= ${ACCOUNT_SINCE}
+       and id > greatest(${codesSince('$1')}, (select one_hr_since from dirsync.deployment))
        and id >= (select coalesce(max(id), 0) from dirsync.sync_run
                   where ${fullReadingOf('$1')})`,
     [name],
