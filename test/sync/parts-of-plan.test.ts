@@ -646,7 +646,8 @@ describe('decisions about parts', () => {
     }
   })
 
-  test('reject what a person approves meanwhile, with another plan of other rows or the same: the later word counts', async () => {
+  /** A person approves the held plan while another run of all is planned, which is held for as many rows. */
+  async function approvedMeanwhile(change?: string): Promise<{ id: number; other: number }> {
     const id = await held()
     const slow = await under.hr.connect()
     try {
@@ -656,46 +657,39 @@ describe('decisions about parts', () => {
       const planned = under.planRequested(other)
       await until(async () => (await run(other)).state === 'planning')
       await under.store.pool.query('select dirsync.approve($1)', [id])
-      await slow.query(`update person set name = 'third' where userid = 'e1'`)
+      if (change !== undefined) await slow.query(change)
       await slow.query('commit')
       expect(await planned).toMatchObject({ state: 'held', planned: 6 })
-      await reject(other, keys('e0', 'e1'))
-      await planAll()
-      await under.plan()
-      expect(await under.pending()).toEqual(['e2', 'e3', 'e4', 'e5'])
-      expect(await under.store.rows('select userid from dirsync.employee where rejected order by 1')).toEqual(
-        [{ userid: 'e0' }, { userid: 'e1' }],
-      )
+      return { id, other }
     } finally {
       slow.release()
     }
+  }
+
+  test('reject what a person approves meanwhile, with another plan of other rows or the same: the later word counts', async () => {
+    const { other } = await approvedMeanwhile(`update person set name = 'third' where userid = 'e1'`)
+    await reject(other, keys('e0', 'e1'))
+    await planAll()
+    await under.plan()
+    expect(await under.pending()).toEqual(['e2', 'e3', 'e4', 'e5'])
+    expect(await under.store.rows('select userid from dirsync.employee where rejected order by 1')).toEqual([
+      { userid: 'e0' },
+      { userid: 'e1' },
+    ])
   })
 
   test('do not reject what an approved plan sends already: the person is told which', async () => {
-    const id = await held()
-    const slow = await under.hr.connect()
-    try {
-      await slow.query('begin')
-      await slow.query('lock table person in access exclusive mode')
-      const other = await requestRun(under.store.pool, 'changes', [], 'test')
-      const planned = under.planRequested(other)
-      await until(async () => (await run(other)).state === 'planning')
-      await under.store.pool.query('select dirsync.approve($1)', [id])
-      await slow.query('commit')
-      expect(await planned).toMatchObject({ state: 'held', planned: 6 })
-      await under.planRequested(id)
-      expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3', 'e4', 'e5'])
-      const refusal = { code: 'DS409', message: expect.stringContaining(`run ${id}`) }
-      await expect(reject(other, keys('e0'))).rejects.toMatchObject(refusal)
-      await expect(under.store.pool.query(`select dirsync.reject($1, 'no')`, [other])).rejects.toMatchObject(
-        refusal,
-      )
-      await under.store.pool.query(`select dirsync.cancel($1, 'no')`, [id])
-      expect(await under.pending()).toEqual([])
-      await reject(other, keys('e0'))
-    } finally {
-      slow.release()
-    }
+    const { id, other } = await approvedMeanwhile()
+    await under.planRequested(id)
+    expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3', 'e4', 'e5'])
+    const refusal = { code: 'DS409', message: expect.stringContaining(`run ${id}`) }
+    await expect(reject(other, keys('e0'))).rejects.toMatchObject(refusal)
+    await expect(under.store.pool.query(`select dirsync.reject($1, 'no')`, [other])).rejects.toMatchObject(
+      refusal,
+    )
+    await under.store.pool.query(`select dirsync.cancel($1, 'no')`, [id])
+    expect(await under.pending()).toEqual([])
+    await reject(other, keys('e0'))
   })
 
   test('of which only one counts', async () => {
