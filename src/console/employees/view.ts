@@ -241,7 +241,8 @@ function notice({ t }: Ask, tone: 'info' | 'warn', name: Noticed): Block {
 /** What to do about an undecided or rejected change: leavers are never sent. */
 function todoOf(ask: Ask, employee: EmployeeResult, status: 'held' | 'rejected'): Words {
   const { hr, record } = employee
-  if (status === 'held' && record?.held?.has_source === false) return ask.t('employees.now.held.no_source')
+  if (record?.held?.has_source === false)
+    return ask.t(status === 'held' ? 'employees.now.held.no_source' : 'employees.now.no_source')
   const gone = hr === 'left' ? 'left' : hr === 'absent' ? 'vanished' : null
   if (gone === null && waitingUpdateOf(employee)?.named) return waitsFor(ask, employee)
   return ask.t(`employees.now.${gone ?? status}.remedy`)

@@ -202,7 +202,7 @@ test('a sync by name is said to be under way also of one whose change is held or
   await console.pool.query('select dirsync.resume()')
 })
 
-test('one whose change is held is said to be left out as long as no HR source has the enterprise', async () => {
+test('one whose change is held or rejected is promised nothing as long as no HR source has the enterprise', async () => {
   await console.pool.query(`
     insert into dirsync.sync_run (id, kind, state, requested_by) overriding system value values (21, 'changes', 'held', 'cron');
     insert into dirsync.employee (enterprise_code, userid, source_hash, acknowledged_hash, held_run, held_hash)
@@ -215,6 +215,10 @@ test('one whose change is held is said to be left out as long as no HR source ha
   const body = await pageOf('homeless?enterprise=EX')
   expect(body).toContain('Nothing is sent until run 21 is decided.')
   expect(body).toContain(LEFT_OUT)
+  await console.pool.query(`update dirsync.employee set rejected = true where userid = 'homeless'`)
+  const rejected = await pageOf('homeless?enterprise=EX')
+  expect(rejected).not.toContain('sends it anyway')
+  expect(rejected).toContain('so no run looks at them')
   await console.pool.query('delete from dirsync.hr_source')
 })
 
