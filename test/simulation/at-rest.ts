@@ -126,7 +126,9 @@ export async function untrue<Person extends Row>(
   const { rows: employees } = await db.query<Shown>(
     `select ${nameIn('e', 'userid')} as name, e.status,
             (select array_agg(concat_ws(' ', d.state, d.category, d.field) order by d.id) from dirsync.dead_letter d
-             where d.enterprise_code = e.enterprise_code and d.entity_key = e.userid and d.state <> 'resolved') as cases
+             where d.enterprise_code = e.enterprise_code and d.entity_key = e.userid and d.state <> 'resolved'
+               -- About a row of a source that the enterprise does not belong to.
+               and d.category <> 'stray_row') as cases
      from dirsync.employee e`,
   )
   const shown = new Map(employees.map(row => [row.name, row]))

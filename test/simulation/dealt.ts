@@ -15,6 +15,7 @@ export type Happening =
   | { what: 'hr-away'; source: number }
   | { what: 'hr-move'; employee: number; joins: boolean }
   | { what: 'hr-swap'; run: boolean }
+  | { what: 'sources'; to: number; process: number }
   | { what: 'platform'; employee: number }
   | { what: 'run'; kind: 'changes' | 'full' | 'openids' }
   | { what: 'department'; department: number; change: DepartmentChange; empties: boolean; run: boolean }
@@ -153,6 +154,7 @@ const troubleOf = (employee: fc.Arbitrary<number>) => ({
     source: fc.nat(1),
   }),
   moved: fc.record({ what: fc.constant('hr-move' as const), employee, joins: fc.boolean() }),
+  regrouped: fc.record({ what: fc.constant('sources' as const), to: fc.nat(3), process: processIndex }),
   closed: fc.record({
     what: fc.constant('department' as const),
     department: DEPARTMENT,
@@ -180,11 +182,12 @@ type Trouble = keyof ReturnType<typeof troubleOf>
 
 /** Where HR has several sources alone, or departments. */
 const OF_GROUP: Trouble[] = ['otherAway', 'ofOne', 'moved']
+const OF_SETTINGS: Trouble[] = ['regrouped']
 const CLOSING: Trouble[] = ['hired', 'closed', 'due']
 const OF_DEPARTMENTS: Trouble[] = [...CLOSING, 'returned']
 const OF_OPENIDS: Trouble[] = ['bound']
 const OF_ALL = (Object.keys(troubleOf(SOME)) as Trouble[]).filter(
-  kind => ![...OF_GROUP, ...OF_DEPARTMENTS, ...OF_OPENIDS].includes(kind),
+  kind => ![...OF_GROUP, ...OF_SETTINGS, ...OF_DEPARTMENTS, ...OF_OPENIDS].includes(kind),
 )
 
 /** What does harm together more than by itself, and meets too rarely where all else happens, too. */
@@ -234,6 +237,18 @@ const TOGETHER_IN_GROUP: Trouble[][] = [
   ['ofOne', 'killed', 'cancelled'],
 ]
 
+/** Processes with other sources start, one after the other. */
+const TOGETHER_IN_CHANGE: Trouble[][] = [
+  ['regrouped'],
+  ['regrouped', 'killed'],
+  ['regrouped', 'changed', 'regrouped'],
+  ['many', 'regrouped', 'decided'],
+  ['many', 'regrouped', 'inPart', 'regrouped'],
+  ['regrouped', 'otherAway', 'regrouped'],
+  ['lost', 'regrouped', 'ofOne'],
+  ['unplanned', 'regrouped', 'cancelled'],
+]
+
 /** After a department has been closed, and its time has come. */
 const TOGETHER_IN_DEPARTMENTS: Trouble[][] = [
   ['returned'],
@@ -278,14 +293,20 @@ const inEpisodes = (trouble: Trouble[]): fc.Arbitrary<Turn<Happening>[]> => {
 }
 
 /** Every seed has kinds of trouble of its own. */
-export function happeningsOf({ sources, departmentsOf, merchants }: Stage): fc.Arbitrary<Turn<Happening>[]> {
+export function happeningsOf({
+  sources,
+  changesTo,
+  departmentsOf,
+  merchants,
+}: Stage): fc.Arbitrary<Turn<Happening>[]> {
   const isGroup = sources.length > 1
-  const group = isGroup ? OF_GROUP : []
+  const group = isGroup ? [...OF_GROUP, ...(changesTo ? OF_SETTINGS : [])] : []
   const departments = departmentsOf.length > 0 ? OF_DEPARTMENTS : []
   const openids = merchants ? OF_OPENIDS : []
   const together = [
     ...TOGETHER,
     ...(isGroup ? TOGETHER_IN_GROUP : []),
+    ...(changesTo ? TOGETHER_IN_CHANGE : []),
     ...(departments.length > 0 ? TOGETHER_IN_DEPARTMENTS : []),
     ...(merchants ? TOGETHER_WITH_OPENIDS : []),
   ]

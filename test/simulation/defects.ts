@@ -258,6 +258,13 @@ export const DEFECTS: readonly Defect[] = [
     to: `where (id = $1 or hr_source <> (select o.hr_source from dirsync.sync_run o where o.id = $1)) and state = 'running'`,
   },
   {
+    name: 'plans-with-earlier-sources',
+    what: 'A process goes on with the HR sources of its start after another one has started with others.',
+    file: 'sync/runs/sources.ts',
+    from: 'return isDeepStrictEqual(owned(all), owned(rows))',
+    to: 'return true',
+  },
+  {
     name: 'deletes-unseen',
     what: 'A worker deletes a department without a look at what HR has by then.',
     file: 'sync/work/delete-department.ts',

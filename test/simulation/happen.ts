@@ -60,12 +60,20 @@ export async function happen(
       const enterprises = world.stage.employees.map(enterpriseOf)
       const to = enterprises.find(code => world.hr.sourceOf(`${code}/`) !== world.hr.sourceOf(before))
       const after = `${to}/${keyOf(before)}`
-      if (!row || world.hr.people.has(after)) return
+      if (!to || !row || world.hr.people.has(after)) return
       await writeHr(world, known, before, null)
       await writeHr(world, known, after, row)
       if (next.joins && !world.platform.employees.has(after))
         world.platform.employees.set(after, { ...row, name: 'joined', mobile: `139${after}` })
       for (const name of [before, after]) await world.noticeChange(name)
+      return
+    }
+    case 'sources': {
+      world.changeSources(world.stage.changesTo?.[next.to] ?? world.stage.sources)
+      known.isRegrouped = true
+      await world.kill(world.process(next.process))
+      const started = world.process(next.process)
+      acts.push(Promise.race([world.act(started, 'finish'), started.died]))
       return
     }
     case 'department': {

@@ -11,6 +11,7 @@ import type {
   HrTable,
   HrValues,
 } from '../../src/hr/server.ts'
+import { WHOLE } from '../../src/hr/sources.ts'
 import { type Dialect, POSTGRES_TOKENS } from '../../src/hr/statement.ts'
 import { message } from '../../src/texts/message.ts'
 import { type Department, TREE } from './departments.ts'
@@ -32,6 +33,8 @@ export class SimulatedHr {
   readonly departments = new Map<string, Department>()
   /** The source that has the rows of an enterprise; of another one, the only source has them. */
   readonly owners = new Map<string, string>()
+  /** By source, the enterprises whose rows it delivers, also such as another one has by now. */
+  readonly #delivered = new Map<string, Set<string>>()
   /** Of how many of its next readings a source fails. */
   readonly outages = new Map<string, number>()
   readonly #turn: Turn
@@ -43,14 +46,33 @@ export class SimulatedHr {
 
   reset(people: Iterable<[string, Person]>, { sources, departmentsOf }: Stage): void {
     this.outages.clear()
-    this.owners.clear()
-    for (const { name, codes } of sources) for (const code of codes ?? []) this.owners.set(code, name)
+    this.#delivered.clear()
+    this.assign(sources)
     this.departments.clear()
     for (const enterprise of departmentsOf)
       for (const [code, parent] of Object.entries(TREE))
         this.departments.set(qualified(enterprise, code), { parent, active: true })
     this.people.clear()
     for (const [name, person] of people) this.people.set(name, { ...person })
+  }
+
+  /** Enterprises belong to these sources from now on. Those that had them before still deliver their rows, too. */
+  assign(sources: Stage['sources']): void {
+    this.owners.clear()
+    for (const { name, codes } of sources) {
+      for (const code of codes ?? []) this.owners.set(code, name)
+      this.#delivered.set(name, new Set([...(this.#delivered.get(name) ?? []), ...(codes ?? [])]))
+    }
+  }
+
+  /** Each source delivers what belongs to it, and nothing else. */
+  tidy(): void {
+    for (const [source, codes] of this.#delivered)
+      for (const code of codes) if (this.owners.get(code) !== source) codes.delete(code)
+  }
+
+  #delivers(source: string, enterprise: string): boolean {
+    return source === WHOLE.name || this.#delivered.get(source)?.has(enterprise) === true
   }
 
   /** The source that has the rows of an employee. */
@@ -61,7 +83,7 @@ export class SimulatedHr {
   /** A source as a process reads it. */
   as(process: SimulatedProcess, source: string, watcher: Watcher): HrServer {
     return new Server(
-      table => this.#rowsOf(table).filter(row => this.sourceOf(`${row.enterprise_code}/`) === source),
+      table => this.#rowsOf(table).filter(row => this.#delivers(source, String(row.enterprise_code))),
       async label => {
         await this.#turn(process, `${label} ${source}`)
         const outages = this.outages.get(source) ?? 0

@@ -23,6 +23,8 @@ export interface Known {
   absent: Set<string>
   /** Sources of HR that have been away. */
   away: Set<string>
+  /** HR_SOURCES has said something else meanwhile. */
+  isRegrouped: boolean
   /** The hash of the row that a person has rejected, until HR has another one; the same for departments, without a hash. */
   rejected: Map<string, string>
   breaches: string[]
@@ -115,7 +117,8 @@ export async function expectApart({ observer, hr, stage }: World, known: Known):
   )
   for (const { name } of absent)
     if (!known.absent.has(name)) known.breaches.push(`${name} is called vanished, and HR has never lacked it`)
-  if (stage.sources.length === 1) return
+  // What was planned before belongs to the source that the enterprise had then.
+  if (stage.sources.length === 1 || known.isRegrouped) return
   const { rows: foreign } = await observer.query<{ name: string; run: string }>(
     `select ${nameIn('w', 'entity_key')} as name, r.id || ' of ' || r.hr_source as run
      from (select run_id, enterprise_code, entity_key from dirsync.pending

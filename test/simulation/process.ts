@@ -2,11 +2,12 @@ import type pg from 'pg'
 import { pino } from 'pino'
 import type { HrServer } from '../../src/hr/server.ts'
 import { HrSource } from '../../src/hr/source.ts'
-import { HrSources, WHOLE } from '../../src/hr/sources.ts'
+import { HrSources, type SourceScope, WHOLE } from '../../src/hr/sources.ts'
 import { createPool } from '../../src/lib/database.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
 import { UNTRACED } from '../../src/lib/tracing.ts'
 import { Feeder } from '../../src/sync/outbox/feeder.ts'
+import { claimSources, type KnownSource } from '../../src/sync/plan/claim-sources.ts'
 import { Planner } from '../../src/sync/plan/planner.ts'
 import type { RunLimits } from '../../src/sync/runs/safety.ts'
 import { JobProcessor } from '../../src/sync/work/job-processor.ts'
@@ -66,13 +67,17 @@ export class Process implements SimulatedProcess {
   readonly seen: string[] = []
   readonly #world: World
   readonly #place: number
+  /** HR's sources, as HR_SOURCES had them when it started. */
+  sources: readonly SourceScope[]
   engine: Engine
+  #started: Promise<void> | undefined
 
   /** @param place among the processes */
   constructor(name: string, world: World, place: number) {
     this.name = name
     this.#place = place
     this.#world = world
+    this.sources = world.sources
     this.pool = createPool(world.url, { max: 10, name, logger: SILENT })
     this.pool.on('error', () => {})
     this.locks = new SessionLocks(world.url, SILENT)
@@ -87,7 +92,23 @@ export class Process implements SimulatedProcess {
   /** Forgets all that it had in memory. */
   restart(): void {
     this.seen.length = 0
+    this.sources = this.#world.sources
+    this.#started = Promise.resolve()
     this.engine = engineOf(this, this.#world)
+  }
+
+  /** The source from which it reads what belongs to an enterprise. */
+  sourceOf(enterprise: string): string {
+    return this.sources.find(({ codes }) => codes?.includes(enterprise))?.name ?? WHOLE.name
+  }
+
+  /** What it does before all else, once. */
+  start(): Promise<void> {
+    this.#started ??= claimSources(this.pool, knownSources(this.sources)).catch(error => {
+      this.#started = undefined
+      throw error
+    })
+    return this.#started
   }
 
   die(): void {
@@ -106,7 +127,8 @@ type Engine = ReturnType<typeof engineOf>
 function engineOf(process: Process, { hr, platform, queue, stage, departments }: World) {
   const { pool, locks } = process
   const { limits, employeesSql } = process.settings
-  const { sources, departmentsOf } = stage
+  const { sources } = process
+  const { departmentsOf } = stage
   const hrOf = (watcherFor: (source: string) => Parameters<World['hr']['as']>[2]) =>
     new HrSources(
       sources.map(scope => {
@@ -137,6 +159,12 @@ function engineOf(process: Process, { hr, platform, queue, stage, departments }:
     ),
     feeder: new Feeder({ pool, queue, highWater: 100, logger: SILENT }),
   }
+}
+
+export function knownSources(sources: readonly SourceScope[]): KnownSource[] {
+  return sources.flatMap(({ name, codes }) =>
+    codes === null ? [] : [{ name, kind: 'postgres' as const, address: 'simulated', enterpriseCodes: codes }],
+  )
 }
 
 export function sourceOf(server: HrServer, employeesSql: string, hasDepartments: boolean): HrSource {

@@ -28,6 +28,7 @@ export function employeesOf(seed: number): Scenario<Happening> {
         touched: new Set(),
         absent: new Set(),
         away: new Set(),
+        isRegrouped: false,
         rejected: new Map(),
         breaches: [],
       }
@@ -56,6 +57,11 @@ async function rest(world: World, known: Known): Promise<string[]> {
   world.hr.outages.clear()
   await expectTrue(world, known)
   await setHrRight(world, known)
+  if (known.isRegrouped) {
+    world.changeSources(world.stage.sources)
+    world.hr.tidy()
+    for (const process of [...world.processes]) await world.kill(process)
+  }
   const away = world.stage.sources.find(({ name, codes }) => codes !== null && known.away.has(name))
   if (away) {
     world.hr.outages.set(away.name, Number.POSITIVE_INFINITY)

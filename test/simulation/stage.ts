@@ -10,6 +10,8 @@ export interface Stage {
   departmentsOf: readonly string[]
   /** One of the two processes was started before the settings were changed. */
   hasOlder?: boolean
+  /** What HR_SOURCES may say from some moment on, for processes that start then. */
+  changesTo?: readonly (readonly SourceScope[])[]
   /** The merchant applications for which employees get open ids. */
   merchants?: readonly string[]
   /** Into how many jobs all work that is fed together is divided; default: one for each employee. */
@@ -29,13 +31,27 @@ const GROUP: Stage = {
   departmentsOf: [],
 }
 
+/** An enterprise moves to the other source, a source is removed, or there is a single HR system; and all as it was. */
+const REGROUPED: Stage = {
+  ...GROUP,
+  changesTo: [
+    [
+      { name: 'shanghai', codes: ['E1'] },
+      { name: 'beijing', codes: ['E2', 'E3'] },
+    ],
+    [{ name: 'shanghai', codes: ['E1', 'E3'] }],
+    [WHOLE],
+    GROUP.sources,
+  ],
+}
+
 /** Every other seed has the smallest stage, which is the fastest. */
 const STAGES: readonly Stage[] = [
-  GROUP,
+  REGROUPED,
   ALONE,
   { ...ALONE, departmentsOf: [''], jobs: 1 },
   { ...ALONE, jobs: 1, merchants: ['20000001'] },
-  { ...GROUP, departmentsOf: ['E1', 'E2'], hasOlder: true, jobs: 2 },
+  { ...REGROUPED, departmentsOf: ['E1', 'E2'], hasOlder: true, jobs: 2 },
   ALONE,
 ]
 

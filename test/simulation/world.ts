@@ -8,7 +8,7 @@ import { endLostRetries } from '../../src/sync/cases/cases.ts'
 import { requestDueRetries } from '../../src/sync/cases/retries.ts'
 import { foldTally } from '../../src/sync/health/figures.ts'
 import { detachHalted } from '../../src/sync/outbox/outbox.ts'
-import { claimSources, type KnownSource } from '../../src/sync/plan/claim-sources.ts'
+import { claimSources } from '../../src/sync/plan/claim-sources.ts'
 import { requestReplan, requestScheduledRun } from '../../src/sync/runs/run-requests.ts'
 import { sourcesFor } from '../../src/sync/runs/sources.ts'
 import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
@@ -16,7 +16,7 @@ import { clocks } from './clocks.ts'
 import { type Department, DepartmentWatch, TREE } from './departments.ts'
 import { type Person, SimulatedHr } from './hr.ts'
 import { type Held, SimulatedPlatform } from './platform.ts'
-import { type Activity, OLDER, PRESENT, Process, SILENT, sourceOf } from './process.ts'
+import { type Activity, knownSources, OLDER, PRESENT, Process, SILENT, sourceOf } from './process.ts'
 import { SimulatedQueue } from './queue.ts'
 import {
   as,
@@ -84,6 +84,8 @@ export class World {
   /** After the first sync of each stage that has been played. */
   readonly #bases = new Map<Stage, Base>()
   stage: Stage = stageOf(1)
+  /** What HR_SOURCES says now; a process has what it said at its start. */
+  sources: Stage['sources'] = this.stage.sources
   /** What an activity failed with although its process lives, and its connections hold. */
   readonly errors: string[] = []
 
@@ -160,7 +162,7 @@ export class World {
       await this.writePerson(name, { ...this.newPerson(i), dept_code })
     }
     this.platform.reset(this.hr.people)
-    await claimSources(this.observer, knownSources(stage))
+    await claimSources(this.observer, knownSources(stage.sources))
     for (const kind of kindsOf(stage)) {
       // Who has an open id is up to what happens.
       if (kind === 'openids') continue
@@ -238,6 +240,7 @@ export class World {
 
   async #restore({ tables, hr, platform }: Base): Promise<void> {
     this.queue.reset()
+    this.sources = this.stage.sources
     this.#planning = 0
     this.errors.length = 0
     for (const process of this.processes) process.restart()
@@ -299,6 +302,8 @@ export class World {
     process.busy.add(activity)
     return as(process, async () => {
       try {
+        // Where settings never change, what a start writes is there already.
+        if (this.stage.changesTo) await process.start()
         await this.#do(process, activity)
       } catch (error) {
         if (!process.dead && !isConnection(error)) this.errors.push(`${activity}: ${(error as Error).stack}`)
@@ -365,7 +370,7 @@ export class World {
         if (!job) return
         for (const { enterpriseCode, entityKey } of job.keys.map(parseJobKey)) {
           const name = qualified(enterpriseCode, entityKey)
-          this.departments.begins(process.name, name, this.hr.sourceOf(name))
+          this.departments.begins(process.name, name, process.sourceOf(enterpriseCode))
         }
         try {
           await (await process.engine.processor.process(job, new AbortController().signal)).ended
@@ -388,6 +393,12 @@ export class World {
     const place = this.processes.indexOf(process)
     this.processes[place] = new Process(`p${this.#started}`, this, place)
     await this.#cut(backendsOf(process))
+  }
+
+  /** HR_SOURCES says something else. Processes go on as they are until they are started again. */
+  changeSources(sources: Stage['sources']): void {
+    this.sources = sources
+    this.hr.assign(sources)
   }
 
   /** The connection that holds a process's locks drops; the process lives on. */
@@ -443,7 +454,12 @@ export class World {
   /** As a trigger in HR does: of the employee's source. */
   async noticeChange(name: string): Promise<void> {
     if (this.stage.sources.length === 1) await this.requestRun('changes')
-    else await this.observer.query(`select dirsync.resync('changes', source => $1)`, [this.hr.sourceOf(name)])
+    else
+      await this.observer.query(
+        `select dirsync.resync('changes', source =>
+           (select name from dirsync.hr_source where $1 = any (enterprise_codes)))`,
+        [enterpriseOf(name)],
+      )
   }
 
   async close(): Promise<void> {
@@ -472,12 +488,6 @@ export function kindsOf({ departmentsOf, merchants }: Stage): [RunOfAll, ...RunO
     ...(departmentsOf.length > 0 ? (['departments'] as const) : []),
     ...(merchants ? (['openids'] as const) : []),
   ]
-}
-
-function knownSources({ sources }: Stage): KnownSource[] {
-  return sources.flatMap(({ name, codes }) =>
-    codes === null ? [] : [{ name, kind: 'postgres' as const, address: 'simulated', enterpriseCodes: codes }],
-  )
 }
 
 /** The statement that puts the rows of a table back; empty where it has none. */
