@@ -5,7 +5,7 @@ import { Loop } from '../lib/loop.ts'
 import { placeEvents } from '../sync/health/events.ts'
 import type { Language } from '../texts/texts.ts'
 import { DatabaseAway, isAway } from './away.ts'
-import type { Channel } from './channel.ts'
+import { type Channel, getsAlerts } from './channel.ts'
 import { openChannel } from './channels/index.ts'
 import { Courier } from './courier.ts'
 import { decide, type Limits } from './decide.ts'
@@ -126,7 +126,7 @@ export class Alerter {
   constructor(options: AlerterOptions) {
     const { databaseAwayMs, logger, intervalMs } = options
     this.#options = options
-    const channels = options.channels.filter(({ settings }) => !settings.events)
+    const channels = options.channels.filter(({ settings }) => getsAlerts(settings))
     this.#away = new DatabaseAway({ ...options, channels, afterMs: databaseAwayMs })
     this.#loop = new Loop({
       step: () => this.#step(),

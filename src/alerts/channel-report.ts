@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Pool } from '../lib/database.ts'
 import { IS_IN_SETTINGS } from '../sync/health/health.ts'
 import { LANGUAGES } from '../texts/texts.ts'
-import { type ChannelSettings, targetOf } from './channel.ts'
+import { type ChannelSettings, getsAlerts, targetOf } from './channel.ts'
 import { SEVERITIES, type Severity } from './rule.ts'
 
 /** A channel, as last seen by the running processes or as this process's settings define it. Holds no secrets. */
@@ -87,7 +87,7 @@ async function readStored(db: Pool, own: string[]): Promise<StoredChannel[]> {
 /** The names of the channels that receive alerts of a severity. */
 export function takersOf(severity: Severity, channels: readonly ChannelReport[]): string[] {
   return channels
-    .filter(({ events }) => events === null)
+    .filter(getsAlerts)
     .filter(({ least }) => SEVERITIES.indexOf(least) <= SEVERITIES.indexOf(severity))
     .map(({ name }) => name)
 }

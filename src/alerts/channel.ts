@@ -31,6 +31,11 @@ export interface ChannelSettings {
   to: readonly string[]
 }
 
+/** Whether a channel is one for alerts. A webhook of events gets none. */
+export function getsAlerts({ events }: { events?: readonly string[] | null }): boolean {
+  return !events
+}
+
 /** Where messages go, for display: host or mail addresses, without secrets. */
 export function targetOf({ kind, url, to }: ChannelSettings): string {
   return kind === 'mail' ? to.join(', ') : new URL(url).host

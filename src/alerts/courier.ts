@@ -255,7 +255,7 @@ export async function sendTest(
 }
 
 function testMessage(
-  { name, language, least }: ChannelSettings,
+  { name, language, least, events }: ChannelSettings,
   { consoleUrl, deployment }: Parameters<typeof sendTest>[1],
   at: Date,
 ): ChannelMessage {
@@ -267,7 +267,10 @@ function testMessage(
     title: titled(deployment, t('alerts.test.title')),
     deployment,
     alerts: [],
-    note: t('alerts.test.note', { channel: name, least: t(`severity.${least}`) }),
+    note: t('alerts.test.note', {
+      ...{ channel: name, least: t(`severity.${least}`) },
+      events: events?.join(', ') ?? 'none',
+    }),
     url: consoleUrl && `${consoleUrl}/alerts`,
     urlText: t('alerts.test.open'),
     at,

@@ -1,6 +1,6 @@
 import { CRON_JOBS } from '../../jobs/index.ts'
 import { scheduledJobs } from '../../jobs/scheduler.ts'
-import { ChannelError, type ChannelSettings, targetOf } from '../alerts/channel.ts'
+import { ChannelError, type ChannelSettings, getsAlerts, targetOf } from '../alerts/channel.ts'
 import { CHANNEL_PREFIX } from '../alerts/channel-settings.ts'
 import { checkMailServer } from '../alerts/channels/mail.ts'
 import { type Config, ConfigError } from '../config.ts'
@@ -249,8 +249,9 @@ export async function examineChannels({
   CONSOLE_URL,
   embedded,
 }: Pick<Config, 'channels' | 'CONSOLE_URL' | 'embedded'>): Promise<CheckResult[]> {
-  if (channels.length === 0)
-    return [
+  const findings = await Promise.all(channels.map(examineChannel))
+  if (!channels.some(getsAlerts))
+    findings.unshift(
       embedded
         ? ok('alerts', message('doctor.channel_shown'))
         : warning(
@@ -258,15 +259,14 @@ export async function examineChannels({
             message('doctor.no_channel'),
             message('doctor.set_channel', { setting: `${CHANNEL_PREFIX}OPS` }),
           ),
-    ]
-  const findings = await Promise.all(channels.map(examineChannel))
-  if (CONSOLE_URL === null)
+    )
+  if (channels.length > 0 && CONSOLE_URL === null)
     findings.push(warning('alerts', message('doctor.no_console_url'), message('doctor.set_console_url')))
   return findings
 }
 
 async function examineChannel(settings: ChannelSettings): Promise<CheckResult> {
-  const { name, kind, least, url } = settings
+  const { name, kind, least, events = [], url } = settings
   const setting = CHANNEL_PREFIX + name.toUpperCase()
   try {
     if (kind === 'mail') await checkMailServer(settings)
@@ -277,9 +277,12 @@ async function examineChannel(settings: ChannelSettings): Promise<CheckResult> {
         message('doctor.channel_without_tls', { channel: name, address: targetOf(settings) }),
         message('doctor.channel_with_tls', { setting }),
       )
+    const channel = { channel: name, means: kind, address: targetOf(settings) }
     return ok(
       'alerts',
-      message('doctor.channel', { channel: name, means: kind, address: targetOf(settings), least }),
+      getsAlerts(settings)
+        ? message('doctor.channel', { ...channel, least })
+        : message('doctor.channel_of_events', { ...channel, names: events.join(', ') }),
     )
   } catch (error) {
     if (!(error instanceof ChannelError)) throw error

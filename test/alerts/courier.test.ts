@@ -169,6 +169,21 @@ test.each([
   )
 })
 
+test('a test says what arrives in the channel, and nothing about how things are', async () => {
+  const inbox = await Inbox.open()
+  const noteOf = async (differs: Partial<ChannelSettings>) => {
+    expect(await sendTest(inbox.channel(differs).settings, FROM)).toMatchObject({ accepted: true })
+    return inbox.arrivals.at(-1)?.note
+  }
+  const events = ['run.done', 'case.*']
+  expect(await noteOf({ least: 'critical' })).toMatch(/^Alerts of severity “critical” and above arrive here,/)
+  expect(await noteOf({ events })).toMatch(/^The events run\.done, case\.\*, and no alerts, arrive here,/)
+  expect(await noteOf({ language: 'zh-CN' })).toMatch(/^渠道 ops 可以收到“提示”及以上级别的告警。/)
+  expect(await noteOf({ language: 'zh-CN', events })).toMatch(
+    /^渠道 ops 只接收事件（run\.done, case\.\*），不接收告警。/,
+  )
+})
+
 test('says once in the log that a channel fails, without secrets', async () => {
   const lines: string[] = []
   const logger = pino({ level: 'debug' }, { write: line => void lines.push(line) })

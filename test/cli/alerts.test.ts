@@ -85,6 +85,11 @@ describe('dirsync alerts', () => {
     expect(never.stdout).toMatch(/No channel is set.*ALERT_CHANNEL_OPS=https:/s)
     await judged(deployment.own.pool, 600)
     expect((await run()).stdout).toMatch(/No process has checked the rules for 10 min/)
+    const hook = { ALERT_CHANNEL_HOOK: 'https://hooks.example.com/x', ALERT_CHANNEL_HOOK_EVENTS: 'run.done' }
+    for (const part of ['list', 'channels']) {
+      const { stdout } = await dirsync(['alerts', part], { ...deployment.settings, ...hook })
+      expect(stdout).toMatch(/No channel is set for alerts.*ALERT_CHANNEL_OPS=https:/s)
+    }
   })
 })
 

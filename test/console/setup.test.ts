@@ -4,8 +4,10 @@ import { readSetup, type SetupFacts, type SetupStep, setupSteps } from '../../sr
 import { failed, ok, warning } from '../../src/doctor/finding.ts'
 import { MappingError } from '../../src/hr/errors.ts'
 import { inWords, message } from '../../src/texts/message.ts'
+import { plantChannel } from '../alerts/planted.ts'
 import { createCompany } from '../helpers/company.ts'
 import { freePort } from '../helpers/free-port.ts'
+import { LEAST } from '../helpers/least-settings.ts'
 import { worded } from '../texts/worded.ts'
 import { ConsoleUnderTest, consoleConfig, plantUser } from './console-under-test.ts'
 
@@ -219,6 +221,22 @@ describe('in the console', () => {
     expect(await setup()).toMatchObject({ ended: { by: null }, steps: [] })
     await console.pool.query('update dirsync.console_user set disabled_at = now()')
     expect(await page('operator')).not.toContain('id="setup"')
+  })
+
+  test('a webhook of events alone lets no alert reach anybody, even if messages get through', async () => {
+    await console.pool.query('delete from dirsync.setup; delete from dirsync.alert_channel')
+    await plantChannel(console.pool, 'hook')
+    const env = { ...LEAST, ALERT_CHANNEL_HOOK: 'https://hooks.example/x' }
+    const channel = async (more = {}) => {
+      const services = { pool: console.pool, config: loadConfig({ ...env, ...more }) }
+      const { steps } = await readSetup(services, { readOnly: true, env })
+      return steps.find(({ step }) => step === 'channel')
+    }
+    expect(await channel()).toMatchObject({ state: 'done' })
+    expect(await channel({ ALERT_CHANNEL_HOOK_EVENTS: 'run.done' })).toMatchObject({
+      state: 'next',
+      missing: 'channel_unset',
+    })
   })
 
   test('never say that the doctor finds nothing wrong where it warns', async () => {

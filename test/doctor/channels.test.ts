@@ -38,6 +38,26 @@ test('a robot is named without its secrets, and not written to', async () => {
   ])
 })
 
+test('a webhook of events is said to get no alerts, and does not make up for a channel of alerts', async () => {
+  const env = {
+    ALERT_CHANNEL_HOOK: 'https://hooks.example.com/x',
+    ALERT_CHANNEL_HOOK_EVENTS: 'run.done, case.*',
+  }
+  const hook = {
+    status: 'ok',
+    what: 'channel hook: webhook to hooks.example.com, gets events, no alerts: run.done, case.*',
+  }
+  expect(await findingsOf(env)).toMatchObject([
+    { status: 'warning', remedy: expect.stringContaining('ALERT_CHANNEL_OPS') },
+    hook,
+  ])
+  expect(await findingsOf(env, true)).toMatchObject([{ status: 'ok' }, hook])
+  expect(await findingsOf({ ...env, ALERT_CHANNEL_OPS: 'https://hooks.example.com/y' })).toMatchObject([
+    hook,
+    { status: 'ok', what: expect.stringContaining('told of warning and worse') },
+  ])
+})
+
 test('messages without TLS or without links are warned of', async () => {
   const env = { ALERT_CHANNEL_HOOK: 'http://hooks.example.com/x', CONSOLE_URL: undefined }
   expect(await findingsOf(env)).toMatchObject([

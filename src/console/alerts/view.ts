@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { getsAlerts } from '../../alerts/channel.ts'
 import type { ChannelReport } from '../../alerts/channel-report.ts'
 import type { TestAnswer } from '../../alerts/courier.ts'
 import { type AlertsReport, isUrgent, type QuietHours, type RuleReport } from '../../alerts/report.ts'
@@ -117,7 +118,7 @@ export const EXAMPLE = `ALERT_CHANNEL_OPS=https://oapi.dingtalk.com/robot/send?a
 ALERT_CHANNEL_OPS_SECRET=SEC…`
 
 function noChannel({ t }: Ask, { channels }: AlertsReport): Block[] {
-  if (channels.length > 0) return []
+  if (channels.some(getsAlerts)) return []
   return [
     { notice: 'warn', title: t('alerts.no_channel'), todo: t('alerts.no_channel.remedy') },
     { copy: EXAMPLE },
@@ -151,9 +152,10 @@ const CHANNEL_TONES: Record<ChannelReport['state'], Tone> = {
 export function channelsShown(ask: Ask, result: AlertsReport): Shown {
   return {
     title: ask.t('alerts.channels'),
-    blocks:
-      result.channels.length === 0
-        ? noChannel(ask, result)
+    blocks: [
+      ...noChannel(ask, result),
+      ...(result.channels.length === 0
+        ? []
         : [
             channelTable(ask, result.channels),
             { text: ask.t('settings.lines') },
@@ -167,7 +169,8 @@ export function channelsShown(ask: Ask, result: AlertsReport): Shown {
                 }),
               ),
             heartbeat(ask, result),
-          ],
+          ]),
+    ],
   }
 }
 

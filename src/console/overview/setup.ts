@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { getsAlerts } from '../../alerts/channel.ts'
 import { CHANNEL_PREFIX } from '../../alerts/channel-settings.ts'
 import type { Config, Environment } from '../../config.ts'
 import { type Examination, latestExamination } from '../../doctor/examination.ts'
@@ -83,7 +84,7 @@ export interface SetupFacts {
   /** Users but `local` who may sign in: who have a way to, and who have not opened their link yet. */
   users: { able: number; invited: number }
   has_provider: boolean
-  /** The channels of the settings. */
+  /** The channels of the settings that get alerts. */
   channels: { has_sent: boolean; is_failing: boolean }[]
   lines: SetupLines
 }
@@ -318,7 +319,7 @@ async function readFacts({
                (select coalesce(jsonb_agg(jsonb_build_object(
                   'has_sent', c.last_sent_at is not null, 'is_failing', c.failing_since is not null)), '[]')
                 from unnest($2::text[]) w (name) left join dirsync.alert_channel c using (name)) as channels`,
-      values: [config.PLATFORM_APP_ID, config.channels.map(({ name }) => name), LOCAL],
+      values: [config.PLATFORM_APP_ID, config.channels.filter(getsAlerts).map(({ name }) => name), LOCAL],
     }),
   ])
   const facts = onlyRow(rows)

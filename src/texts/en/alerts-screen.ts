@@ -14,7 +14,7 @@ export const alertsScreen = {
     'No process has checked the rules for {time}: this page shows the state of that time.',
   'alerts.not_checked.remedy':
     'The processes of dirsync take turns to check them every 30 seconds. Start one with `dirsync start`, and look into its log.',
-  'alerts.no_channel': 'No channel is set, so no one is notified of any alert.',
+  'alerts.no_channel': 'No channel is set for alerts, so no one is notified of any.',
   'alerts.no_channel.remedy':
     'Put the address of a group robot, a mail server or a webhook into a setting, restart dirsync, and send a test. `docs/alerts.md` says how to get each address.',
   'alerts.act': 'Act',
@@ -74,7 +74,7 @@ export const alertsScreen = {
   'alerts.test': 'Send a test',
   'alerts.test.title': 'dirsync: test message',
   'alerts.test.note':
-    'Alerts of severity “{least}” and above arrive here, in the channel {channel}. Nothing is wrong: this is a test message.',
+    '{events, select, none {Alerts of severity “{least}” and above} other {The events {events}, and no alerts,}} arrive here, in the channel {channel}. Nothing is wrong: this is a test message.',
   'alerts.test.open': 'Open the console',
   'alerts.test.sent': 'The channel {channel} accepted the test message.',
   'alerts.test.failed': 'The channel {channel} did not accept the test message, or not for all recipients.',

@@ -24,7 +24,7 @@ export const setup = {
   'setup.missing.examination': 'It has not been checked yet.',
   'setup.missing.findings': 'The doctor has findings.',
   'setup.missing.warnings': 'It warns of something.',
-  'setup.missing.channel_unset': 'No channel is set.',
+  'setup.missing.channel_unset': 'No channel is set for alerts.',
   'setup.missing.channel_untested': 'No message was sent yet: send a test.',
   'setup.missing.channel_failing': 'Its messages do not get through.',
   'setup.missing.colleague': 'There is no second user.',

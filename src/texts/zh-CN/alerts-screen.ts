@@ -14,7 +14,7 @@ export const alertsScreen = {
   'alerts.not_checked': '已有 {time} 没有进程评估规则：以下为当时的情况。',
   'alerts.not_checked.remedy':
     'dirsync 的所有进程每 30 秒轮流评估一次。请运行 `dirsync start` 启动进程，并查看其日志。',
-  'alerts.no_channel': '尚未设置任何渠道，告警不会通知任何人。',
+  'alerts.no_channel': '尚未设置告警渠道，告警不会通知任何人。',
   'alerts.no_channel.remedy':
     '请将群机器人、邮件服务器或 Webhook 的地址写入设置项，重启 dirsync，然后发送一条测试消息。各类地址的获取方法见 `docs/alerts.md`。',
   'alerts.act': '处理',
@@ -72,7 +72,7 @@ export const alertsScreen = {
   'alerts.test': '发送测试消息',
   'alerts.test.title': 'dirsync：测试消息',
   'alerts.test.note':
-    '渠道 {channel} 可以收到“{least}”及以上级别的告警。当前没有异常，这是一条人工发送的测试消息。',
+    '渠道 {channel} {events, select, none {可以收到“{least}”及以上级别的告警} other {只接收事件（{events}），不接收告警}}。当前没有异常，这是一条人工发送的测试消息。',
   'alerts.test.open': '打开控制台',
   'alerts.test.sent': '渠道 {channel} 已收下测试消息。',
   'alerts.test.failed': '渠道 {channel} 未收下测试消息，或未送达全部收件人。',

@@ -1080,6 +1080,7 @@ export const failures = {
   'doctor.no_channel': '未设置告警渠道：不主动查看的人收不到告警',
   'doctor.set_channel': '请将 {setting} 设为机器人、Webhook 或邮件服务器的地址，详见 docs/alerts.md。',
   'doctor.channel': '渠道 {channel}：{means}，发往 {address}，接收 {least} 及以上级别',
+  'doctor.channel_of_events': '渠道 {channel}：{means}，发往 {address}，接收事件（不含告警）：{names}',
   'doctor.channel_without_tls': '渠道 {channel}：发往 {address} 的消息在网络上未经 TLS 加密传输',
   'doctor.channel_with_tls': '请将 {setting} 设为 https:// 地址。',
   'doctor.channel_fails': '渠道 {channel} 无法发送：{reason}',
