@@ -115,6 +115,13 @@ test('a pause that a worker alone knows is the same in metrics as in the pace', 
   expect((await readFigures(store.pool)).platformPause).toBeGreaterThan(30)
 })
 
+test('a worker that waits for nothing is no pause, however late its heartbeat is to who reads', async () => {
+  await worker()
+  // As one looks that commits between the reader's now() and its snapshot.
+  await store.pool.query(`update dirsync.process set heartbeat_at = now() + interval '10 seconds'`)
+  expect((await readPace(store.pool)).paused_until).toBeNull()
+})
+
 test('a learnt rate is shown before a worker that has just started makes its first call', async () => {
   await plant(store, 'learnt_rate', {
     gate: 'platform',

@@ -7,7 +7,7 @@ export const PLATFORM_PAUSE = `
     select paused_until, pause_reason from dirsync.pacer where gate = 'platform'
     union all
     select heartbeat_at + (pacer ->> 'pausedForMs')::float8 * interval '1 ms', null
-    from dirsync.process where pacer is not null and ${ALIVE}) pauses
+    from dirsync.process where (pacer ->> 'pausedForMs')::float8 > 0 and ${ALIVE}) pauses
   where paused_until > now() order by paused_until desc limit 1`
 
 /** How fast all processes call the platform. */
