@@ -176,11 +176,17 @@ test('a test says what arrives in the channel, and nothing about how things are'
     return inbox.arrivals.at(-1)?.note
   }
   const events = ['run.done', 'case.*']
-  expect(await noteOf({ least: 'critical' })).toMatch(/^Alerts of severity “critical” and above arrive here,/)
-  expect(await noteOf({ events })).toMatch(/^The events run\.done, case\.\*, and no alerts, arrive here,/)
-  expect(await noteOf({ language: 'zh-CN' })).toMatch(/^渠道 ops 可以收到“提示”及以上级别的告警。/)
-  expect(await noteOf({ language: 'zh-CN', events })).toMatch(
-    /^渠道 ops 只接收事件（run\.done, case\.\*），不接收告警。/,
+  const said = 'This is a test message; it says nothing about the present state.'
+  expect(await noteOf({ least: 'critical' })).toBe(
+    `Alerts of severity “critical” and above arrive here, in the channel ops. ${said}`,
+  )
+  expect(await noteOf({ events })).toBe(
+    `The events run.done, case.*, and no alerts, arrive here, in the channel ops. ${said}`,
+  )
+  const chinese = '这是一条人工发送的测试消息，不反映当前状态。'
+  expect(await noteOf({ language: 'zh-CN' })).toBe(`渠道 ops 可以收到“提示”及以上级别的告警。${chinese}`)
+  expect(await noteOf({ language: 'zh-CN', events })).toBe(
+    `渠道 ops 只接收事件（run.done, case.*），不接收告警。${chinese}`,
   )
 })
 

@@ -74,7 +74,7 @@ export const alertsScreen = {
   'alerts.test': 'Send a test',
   'alerts.test.title': 'dirsync: test message',
   'alerts.test.note':
-    '{events, select, none {Alerts of severity “{least}” and above} other {The events {events}, and no alerts,}} arrive here, in the channel {channel}. Nothing is wrong: this is a test message.',
+    '{events, select, none {Alerts of severity “{least}” and above} other {The events {events}, and no alerts,}} arrive here, in the channel {channel}. This is a test message; it says nothing about the present state.',
   'alerts.test.open': 'Open the console',
   'alerts.test.sent': 'The channel {channel} accepted the test message.',
   'alerts.test.failed': 'The channel {channel} did not accept the test message, or not for all recipients.',

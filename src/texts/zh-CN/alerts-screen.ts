@@ -72,7 +72,7 @@ export const alertsScreen = {
   'alerts.test': '发送测试消息',
   'alerts.test.title': 'dirsync：测试消息',
   'alerts.test.note':
-    '渠道 {channel} {events, select, none {可以收到“{least}”及以上级别的告警} other {只接收事件（{events}），不接收告警}}。当前没有异常，这是一条人工发送的测试消息。',
+    '渠道 {channel} {events, select, none {可以收到“{least}”及以上级别的告警} other {只接收事件（{events}），不接收告警}}。这是一条人工发送的测试消息，不反映当前状态。',
   'alerts.test.open': '打开控制台',
   'alerts.test.sent': '渠道 {channel} 已收下测试消息。',
   'alerts.test.failed': '渠道 {channel} 未收下测试消息，或未送达全部收件人。',
