@@ -6,6 +6,8 @@ import { RULE_NAMES, type RuleName } from '../alerts/rule.ts'
 import { environment, isEmbedded, loadAlerts } from '../config.ts'
 import { alerts } from '../console/alerts/routes.ts'
 import { channelsShown, EXAMPLE, nowShown, quietShown, rulesShown } from '../console/alerts/view.ts'
+import type { Ask } from '../console/ask.ts'
+import { describeSettings } from '../doctor/settings.ts'
 import { ownZone } from '../lib/time-text.ts'
 import { inEnglish, message } from '../texts/message.ts'
 import { futureOf, limitOf, numberOf, oneOf, pastOf, periodOf, reasonOf } from './arguments.ts'
@@ -158,11 +160,16 @@ const NOTHING = { params: {}, input: {} }
 
 /** A part of what the page of alerts shows. */
 async function part(
-  shown: typeof nowShown,
+  shown: typeof channelsShown,
   options: Options & { part?: 'channels' | 'rules' },
 ): Promise<void> {
   await using context = await openContext()
-  await see(context, { ...alerts(context).now, shown }, NOTHING, options)
+  const settings = describeSettings(environment(), context.config)
+  const screen = {
+    ...alerts(context).now,
+    shown: (ask: Ask, result: AlertsReport) => shown(ask, result, settings),
+  }
+  await see(context, screen, NOTHING, options)
 }
 
 async function history(options: Options & { since?: Date; rule?: RuleName; limit: number }): Promise<void> {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/output.ts'
-import { startReceiver } from '../alerts/channels/receiver.ts'
+import { SECRETS, startReceiver } from '../alerts/channels/receiver.ts'
 import { clearAlerts, EVERYTHING, judged, plantAlert, plantChannel, plantNotice } from '../alerts/planted.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { duringFile } from '../helpers/during.ts'
@@ -134,6 +134,33 @@ describe('dirsync alerts channels', () => {
       ],
       next: null,
     })
+  })
+
+  test('gives all lines that set those of this process, without secrets', async () => {
+    await plantChannel(deployment.own.pool, 'elsewhere')
+    const set = {
+      ALERT_CHANNEL_HOOK: 'https://hooks.example.com/hunter2',
+      ALERT_CHANNEL_HOOK_SECRET: SECRETS.webhook,
+      ALERT_CHANNEL_HOOK_LEAST: 'warning',
+      ALERT_CHANNEL_HOOK_LANGUAGE: 'en',
+      ALERT_CHANNEL_HOOK_EVENTS: 'run.done, case.*',
+      ALERT_CHANNEL_MAIL: 'smtp://mail.example.com',
+      ALERT_CHANNEL_MAIL_LEAST: 'critical',
+      ALERT_CHANNEL_MAIL_LANGUAGE: 'zh-CN',
+      ALERT_CHANNEL_MAIL_FROM: 'dirsync <dirsync@example.com>',
+      ALERT_CHANNEL_MAIL_TO: 'ops@example.com, night@example.com',
+      ALERT_CHANNEL_OPS: 'https://oapi.dingtalk.com/robot/send?access_token=hunter2',
+      ALERT_CHANNEL_OPS_LEAST: 'info',
+      ALERT_CHANNEL_OPS_LANGUAGE: 'en',
+      ALERT_CHANNEL_OPS_MENTION: '13800000000',
+    }
+    const { stdout } = await dirsync(['alerts', 'channels'], { ...deployment.settings, ...set })
+    const isSecret = (name: string) => /_(?:HOOK|MAIL|OPS|SECRET|MENTION)$/.test(name)
+    expect(stdout.match(/ALERT_CHANNEL_.+/g)).toEqual(
+      Object.entries(set)
+        .map(([name, value]) => `${name}=${isSecret(name) ? '…' : value}`)
+        .sort(),
+    )
   })
 
   test('says how to set one if there is none', async () => {

@@ -1,8 +1,10 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { getsAlerts } from '../../alerts/channel.ts'
 import type { ChannelReport } from '../../alerts/channel-report.ts'
+import { CHANNEL_PREFIX } from '../../alerts/channel-settings.ts'
 import type { TestAnswer } from '../../alerts/courier.ts'
 import { type AlertsReport, isUrgent, type QuietHours, type RuleReport } from '../../alerts/report.ts'
+import type { DescribedSetting } from '../../doctor/settings.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -125,12 +127,6 @@ function noChannel({ t }: Ask, { channels }: AlertsReport): Block[] {
   ]
 }
 
-/** A channel as settings; its address may hold a secret. */
-function linesOf({ name, least, language }: ChannelReport): string[] {
-  const setting = `ALERT_CHANNEL_${name.toUpperCase()}`
-  return [`${setting}=…`, `${setting}_LEAST=${least}`, `${setting}_LANGUAGE=${language}`]
-}
-
 /** What the server of a channel answered to a test message. */
 export function testVerdict({ t, language }: Ask, { channel, accepted, ...test }: TestAnswer): SafeHtml {
   const answer = inLanguage(language, test.answer)
@@ -148,8 +144,14 @@ const CHANNEL_TONES: Record<ChannelReport['state'], Tone> = {
   new: 'wait',
 }
 
-/** Where alerts go. */
-export function channelsShown(ask: Ask, result: AlertsReport): Shown {
+/**
+ * Where alerts go.
+ * @param settings all settings of this process
+ */
+export function channelsShown(ask: Ask, result: AlertsReport, settings: readonly DescribedSetting[]): Shown {
+  const lines = settings
+    .filter(({ name, isSet }) => isSet && name.startsWith(CHANNEL_PREFIX))
+    .map(({ name, secret, line }) => (secret ? `${name}=…` : line))
   return {
     title: ask.t('alerts.channels'),
     blocks: [
@@ -158,8 +160,7 @@ export function channelsShown(ask: Ask, result: AlertsReport): Shown {
         ? []
         : [
             channelTable(ask, result.channels),
-            { text: ask.t('settings.lines') },
-            { copy: result.channels.flatMap(linesOf).join('\n') },
+            ...(lines.length === 0 ? [] : [{ text: ask.t('settings.lines') }, { copy: lines.join('\n') }]),
             // In full, since it says what is wrong with the settings.
             ...result.channels
               .filter(({ state }) => state === 'failing')
