@@ -328,9 +328,21 @@ function isRule(name: string): name is RuleName {
   return Object.hasOwn(RULES, name)
 }
 
-/** Whether there is or was an alert of that number. */
-export async function alertExists(db: Pool, id: number): Promise<boolean> {
-  return (await db.query('select from dirsync.alert where id = $1', [id])).rowCount !== 0
+/** Who is on an alert, and whether it is over. */
+export const AlertTaken = Alert.pick({
+  id: true,
+  ended_at: true,
+  acknowledged_by: true,
+  acknowledged_at: true,
+})
+
+/** Undefined: there never was an alert of that number. */
+export async function readTaken(db: Pool, id: number): Promise<z.infer<typeof AlertTaken> | undefined> {
+  const { rows } = await db.query<z.infer<typeof AlertTaken>>(
+    'select id, ended_at, acknowledged_by, acknowledged_at from dirsync.alert where id = $1',
+    [id],
+  )
+  return rows[0]
 }
 
 /** How many alerts need attention. */

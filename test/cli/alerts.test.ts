@@ -102,7 +102,15 @@ test('dirsync alerts acknowledge records who handles an alert, and the list then
   const { stdout } = await run('acknowledge', id, '--reason', 'the vendor renews it')
   expect(stdout).toBe('You have taken it over: channels get no more messages about it until it is over.\n')
   expect((await run('list')).stdout).toMatch(/Taken over +.+ is on it, .+ · the vendor renews it$/m)
-  expect((await run('acknowledge', id)).stdout).toMatch(/someone else is on it/)
+  const again = await run('acknowledge', id)
+  expect(again).toMatchObject({ code: 0, stderr: '' })
+  expect(again.stdout).toMatch(/^\S.+ has taken it over \(.+\)\.\n$/)
+  expect((await inChinese('acknowledge', id)).stdout).toMatch(/^已由 \S.+ 认领（.+）。\n$/)
+  await deployment.own.pool.query(
+    `update dirsync.alert set state = 'ended', ended_at = now() where id = $1`,
+    [id],
+  )
+  expect(await run('acknowledge', id)).toMatchObject({ code: 0, stdout: 'It is already over.\n', stderr: '' })
   expect(await run('acknowledge', '999999')).toMatchObject({
     code: 1,
     stdout: '',

@@ -147,7 +147,7 @@ describe('taking care of an alert', () => {
           reason: 'we are on it',
         })
       ).json()
-    expect(await take(id)).toEqual({ id, acknowledged: true })
+    expect(await take(id)).toMatchObject({ id, acknowledged: true })
     expect(await status()).toMatchObject([
       {
         rule: 'halt',
@@ -155,8 +155,11 @@ describe('taking care of an alert', () => {
         acknowledged_reason: 'we are on it',
       },
     ])
-    expect(await take(id)).toEqual({ id, acknowledged: false })
-    expect(await take(over)).toEqual({ id: over, acknowledged: false })
+    expect(await take(id)).toEqual({
+      ...{ id, acknowledged: false, ended_at: null, acknowledged_at: expect.any(String) },
+      acknowledged_by: expect.stringContaining('api:token:operator'),
+    })
+    expect(await take(over)).toMatchObject({ acknowledged: false, ended_at: expect.any(String) })
     expect(await take(999_999)).toMatchObject({ status: 404, detail: 'there is no alert 999999' })
     const tooLong = { reason: 'x'.repeat(501) }
     expect(

@@ -7,20 +7,22 @@ import { IS_EVALUATED } from '../../alerts/record.ts'
 import {
   AlertHistory,
   AlertsReport,
-  alertExists,
+  AlertTaken,
   countUrgent,
   FIRING_ALERTS,
   readAlerts,
+  readTaken,
 } from '../../alerts/report.ts'
 import { isZone } from '../../lib/time-text.ts'
 import { readDeployment } from '../../sync/health/deployment.ts'
+import { actorText } from '../../texts/actor.ts'
 import { inEnglish, message, worded } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
-import { action, plainText, read, reason, rowNumber } from '../endpoint.ts'
+import { action, type Notice, plainText, read, reason, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
-import { timeText } from '../ui/parts.ts'
+import { sinceText, timeText } from '../ui/parts.ts'
 import { pageOf } from '../ui/shown.ts'
 import { Until, untilOf } from '../until.ts'
 import { rulePath } from './cards.ts'
@@ -108,19 +110,18 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
       summary: 'Acknowledge an alert: no more reminders are sent until it is over',
       params: z.object({ id: rowNumber }),
       body: z.object({ reason: z.string().trim().max(500).nullish() }),
-      result: z.object({
-        id: z.int(),
+      result: AlertTaken.extend({
         acknowledged: z.boolean().describe('false: it is over, or another person has acknowledged it'),
       }),
       run: async (ask, { params: { id }, input }) => {
         const acknowledged = await ask.commands.acknowledgeAlert(id, input.reason ?? null)
-        if (!acknowledged && !(await alertExists(pool, id)))
-          throw new Problem('not_found', message('said.no_such_alert', { id }))
-        return { id, acknowledged }
+        const alert = await readTaken(pool, id)
+        if (!alert) throw new Problem('not_found', message('said.no_such_alert', { id }))
+        return { ...alert, acknowledged }
       },
-      next: (_ask, { acknowledged }) => ({
+      next: (ask, { acknowledged, ...alert }) => ({
         to: '/alerts',
-        notice: { key: acknowledged ? 'alerts.acknowledged' : 'alerts.not_acknowledged' },
+        notice: takenNotice(ask, acknowledged, alert),
       }),
     }),
     mute: action({
@@ -217,6 +218,16 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
       },
     }),
   }
+}
+
+function takenNotice(
+  ask: Ask,
+  isTaken: boolean,
+  { ended_at, acknowledged_by: by, acknowledged_at: at }: z.infer<typeof AlertTaken>,
+): Notice {
+  if (isTaken) return { key: 'alerts.acknowledged' }
+  if (ended_at || by === null || at === null) return { key: 'alerts.is_over' }
+  return { key: 'alerts.not_acknowledged', values: { by: actorText(ask, by), ago: sinceText(ask, at) } }
 }
 
 /** @throws Problem if the channel was tested a moment ago */

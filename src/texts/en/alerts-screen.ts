@@ -33,7 +33,8 @@ export const alertsScreen = {
   'alerts.acknowledge.meaning':
     'Channels that were notified are told that you are on it, and get no more messages about it until it is over.',
   'alerts.acknowledged': 'You have taken it over: channels get no more messages about it until it is over.',
-  'alerts.not_acknowledged': 'It is already over, or someone else is on it.',
+  'alerts.not_acknowledged': '{by} has taken it over ({ago}).',
+  'alerts.is_over': 'It is already over.',
   'alerts.kept_back': 'Not sent',
   'alerts.kept_back.mute': 'muted until {time} by {by}',
   'alerts.kept_back.inhibited': 'same as, or caused by: {rule}',
