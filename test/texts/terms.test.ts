@@ -55,6 +55,18 @@ describe('there is a name for each', () => {
     expect(nameless('category', written)).toEqual([])
   })
 
+  test('page, the same in the navigation and above it', () => {
+    for (const catalogue of Object.values<Record<string, string>>(CATALOGUES)) {
+      const pages = Object.keys(catalogue).flatMap(key => /^nav\.(\w+)$/.exec(key)?.[1] ?? [])
+      // One entry leads to both settings and doctor.
+      const titled = pages.filter(page => page !== 'settings' && `${page}.title` in catalogue)
+      expect(titled).toContain('halts')
+      expect(titled.map(page => catalogue[`nav.${page}`])).toEqual(
+        titled.map(page => catalogue[`${page}.title`]),
+      )
+    }
+  })
+
   test('command that the audit records', async () => {
     const sources = await sourcesOf(['src/migrations'], () => true)
     const noted = [...sources.matchAll(/note_command\(([^,]+),/g)].flatMap(([, name = '']) =>

@@ -82,7 +82,7 @@ export const common = {
   'nav.mapping': '字段映射',
   'nav.money': '资金',
   'nav.mirrors': '数据镜像',
-  'nav.halts': '停止状态与进程',
+  'nav.halts': '停止与进程',
   'nav.audit': '审计',
   'nav.access': '访问权限',
   'nav.account': '我的账号',
