@@ -223,7 +223,7 @@ export const DATABASE_METRICS = {
     read: ({ channels }) => channels.map(({ channel, failing }) => [{ channel }, failing]),
   },
   dirsync_alert_deliveries: {
-    help: 'Messages of alerts of the last seven days, by channel and what became of them: waiting, sent, given_up.',
+    help: 'Messages of the last seven days (alerts, events and notices to users), by channel and what became of them: waiting, sent, given_up.',
     labels: ['channel', 'state'],
     read: ({ messages }) => messages.map(({ channel, state, count }) => [{ channel, state }, count]),
   },

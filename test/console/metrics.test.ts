@@ -170,7 +170,8 @@ test('the metrics include the figures that alerts use', async () => {
     insert into dirsync.alert_message (channel, kind, content, state, sent_at, created_at) values
       ('ops', 'alerts', '{}', 'sent', now(), now()), ('ops', 'alerts', '{}', 'sent', now(), now()),
       ('ops', 'alerts', '{}', 'sent', now(), now() - interval '8 days'),
-      ('mail', 'alerts', '{}', 'given_up', null, now() - interval '2 days');
+      ('mail', 'alerts', '{}', 'given_up', null, now() - interval '2 days'),
+      ('hook', 'events', '{}', 'sent', now(), now()), ('mail/anna', 'notice', '{}', 'waiting', null, now());
     update dirsync.process set pacer = jsonb_build_object('ratePerSecond', 9, 'set', 10, 'learnt', false, 'clockOffsetMs', -1500 * pid)`)
   await using console = await openApp(database.url)
   const all = await scrape(console.app)
@@ -214,9 +215,14 @@ test('the metrics include the figures that alerts use', async () => {
   })
   expect(Object.keys(of('alert_channel_failing_seconds'))).toHaveLength(2)
   expect(of('alert_deliveries')).toEqual({
+    'dirsync_alert_deliveries{channel="hook",state="sent"}': 1,
     'dirsync_alert_deliveries{channel="mail",state="given_up"}': 1,
+    'dirsync_alert_deliveries{channel="mail",state="waiting"}': 1,
     'dirsync_alert_deliveries{channel="ops",state="sent"}': 2,
   })
+  expect(all.families.get('dirsync_alert_deliveries')?.help).toMatch(
+    /^Messages .*\(alerts, events and notices to users\)/,
+  )
 })
 
 test('with several HR sources, the last success is that of each', async () => {
