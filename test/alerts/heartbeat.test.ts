@@ -86,6 +86,7 @@ test.each([
   ['failed', { state: 'failed' }],
   ['found HR wrong', { state: 'source_suspect' }],
   ['is under way', { state: 'running', finished_at: null }],
+  ['is held', { state: 'held', finished_at: null }],
   ['was about departments', { kind: 'departments' }],
   ['was about whom HR’s trigger named', { keys: ['e1'] }],
   ['ended long ago', { finished_at: new Date(Date.now() - 3_700_000) }],
