@@ -169,6 +169,11 @@ describe('taking care of an alert', () => {
 })
 
 describe('a mute', () => {
+  test('is offered with what it does not keep back', async () => {
+    const page = (await console.browse('operator', 'GET', '/alerts')).body
+    expect(page).toContain('A channel that was told of one before still hears when it is over.')
+  })
+
   test('keeps a rule quiet until a time, and is ended', async () => {
     const day = new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10)
     const muted = await console.ask('operator', 'POST', '/api/v1/alerts/mute', {

@@ -105,7 +105,7 @@ export const alertsScreen = {
   'alerts.mute': 'Mute',
   'alerts.mute_rule': 'Mute a rule',
   'alerts.mute.meaning':
-    'No channel is notified of its alerts until then. They are still checked and shown here, and what still holds at the end is sent then.',
+    'No channel is notified of its alerts until then. They are still checked and shown here, and what still holds at the end is sent then. A channel that was told of one before still hears when it is over.',
   'alerts.unmute': 'End the mute',
   'alerts.muted': '{subject, select, none {{rule}} other {{rule}: {subject}}} is muted until {time}.',
   'alerts.muted_by':

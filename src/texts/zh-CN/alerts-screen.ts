@@ -102,7 +102,7 @@ export const alertsScreen = {
   'alerts.mute': '静默',
   'alerts.mute_rule': '静默规则',
   'alerts.mute.meaning':
-    '在此之前，该规则的告警不会发送到任何渠道，但仍会评估并显示在此处；到期时仍未恢复的告警会立即通知。',
+    '在此之前，该规则的告警不会发送到任何渠道，但仍会评估并显示在此处；到期时仍未恢复的告警会立即通知。此前已通知的告警恢复时，仍会发送恢复消息。',
   'alerts.unmute': '取消静默',
   'alerts.muted': '{subject, select, none {规则 {rule} } other {规则 {rule}（{subject}）}}已静默至 {time}。',
   'alerts.muted_by': '{subject, select, none {} other {{subject} }}由 {by} 静默（{ago}），至 {time}。',
