@@ -3,9 +3,16 @@ import { accountOf } from '../connections.ts'
 import { databaseTime, type Pool } from '../lib/database.ts'
 import { trimText } from '../lib/text.ts'
 import type { SendDeps } from '../money/journal.ts'
-import { paidWith, refundedAtLeast, refundJournal } from '../money/refund.ts'
-import { refusalOfTopUp, type SendOutcome, sendRefund, sendTopUp, topUpOf } from '../money/send.ts'
-import { type RefundedSoFar, readRecordToRefund } from '../money/settle.ts'
+import { paidWith, refundJournal } from '../money/refund.ts'
+import {
+  refusalOfAmount,
+  refusalOfTopUp,
+  type SendOutcome,
+  sendRefund,
+  sendTopUp,
+  topUpOf,
+} from '../money/send.ts'
+import { type RefundedSoFar, readRefundedSoFar } from '../money/settle.ts'
 import type { PlatformClient } from '../platform/client.ts'
 import {
   type RefundRequest,
@@ -13,7 +20,6 @@ import {
   type TopUpApplication,
   topUpApply,
 } from '../platform/operations/money.ts'
-import { cents, refundedAmount } from '../platform/refund-settlement.ts'
 import { checkedParameters } from '../platform/request.ts'
 import { claimDeployment } from '../sync/health/deployment.ts'
 import { recentRestore } from '../sync/runs/restored.ts'
@@ -47,18 +53,14 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
         outer_trade_no: trimText(refund.outerTradeNo),
         enterprise_code: trimText(refund.enterprise_code ?? ''),
       }
-      const atLeast = await refundedAtLeast(pool, order.outer_trade_no)
-      const known = await readRecordToRefund(client, order, { ...ASKED_BY_PERSON, signal })
-      const before = known && refundedAmount(known)
-      agreed = { shown: before, atLeast }
-      const [amount, paid, gone] = [refund.refundAmount, known?.pay_amount ?? null, before].map(cents)
-      const exceeds = amount != null && paid != null && gone != null && amount > paid - gone
+      agreed = await readRefundedSoFar({ pool, client }, order, { ...ASKED_BY_PERSON, signal })
+      const refusal = refusalOfAmount({ ...order, refund_amount: trimText(refund.refundAmount) }, agreed)
+      if (refusal) throw refusal
       return [
         ['order', refund.outerTradeNo],
-        ['paid', amountText(known?.pay_amount ?? null, asset) ?? say('shell.not_told')],
-        ['refunded_before', amountText(before, asset) ?? say('shell.not_told')],
+        ['paid', amountText(agreed.paid, asset) ?? say('shell.not_told')],
+        ['refunded_before', amountText(agreed.shown, asset) ?? say('shell.not_told')],
         ['this_refund', amountText(refund.refundAmount, asset)],
-        ['note', exceeds ? say('shell.exceeds') : null],
         ['number', refund.outerRefundNo],
         ['reason', refund.reason],
         ['enterprise', refund.enterprise_code],
@@ -77,17 +79,19 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       refund_amount: refundAmount,
       trade_no: receipt,
     }),
-    whenUnknown: async ({ number }, { pool, program }) => {
+    whenUnknown: async ({ number, platformCode }, { pool, program }) => {
       // The database may be away. The outcome is told all the same, or the refund would be sent again.
       const sent = await refundJournal.read(pool, number).catch(() => null)
       if (sent?.refunded_before === null)
         return [say('shell.refund_for_person'), resolveCommand(program, 'refund', number)]
+      const settle = `${program} refund settle ${number}`
+      if (platformCode !== null) return [say('shell.refund_code_unlisted', { code: platformCode }), settle]
       const lacksWorker = await missingRoles(pool).then(
         missing => missing.includes('worker'),
         () => false,
       )
       const words = lacksWorker ? 'shell.refund_unsettled' : 'shell.refund_unknown'
-      return [say(words), `${program} refund settle ${number}`]
+      return [say(words), settle]
     },
   })
 }

@@ -288,6 +288,7 @@ export interface SendDeps {
  * - `ALREADY_SENT`: the number was used
  * - `ORDER_BUSY`: another refund of the order is open
  * - `ORDER_CHANGED`: the order was refunded since a person agreed to the refund
+ * - `ORDER_EXCEEDED`: the refund is more than is left of the order
  * - `ACCOUNT_BUSY`: another top-up of the account is open
  * - `ACCOUNT_CHANGED`: another top-up of the account was accepted since a person agreed to the top-up
  * - `NOT_FOUND`: there is no such number
@@ -297,6 +298,7 @@ export class JournalError extends CodedError<
   | 'ALREADY_SENT'
   | 'ORDER_BUSY'
   | 'ORDER_CHANGED'
+  | 'ORDER_EXCEEDED'
   | 'ACCOUNT_BUSY'
   | 'ACCOUNT_CHANGED'
   | 'NOT_FOUND'

@@ -13,7 +13,7 @@ import {
   topUpApply,
 } from '../platform/operations/money.ts'
 import { tokenCreate } from '../platform/operations/token.ts'
-import { cents, SENT_WITHIN_MS } from '../platform/refund-settlement.ts'
+import { cents, exceedsRest, SENT_WITHIN_MS } from '../platform/refund-settlement.ts'
 import { checkedParameters } from '../platform/request.ts'
 import { actAs, noteCommand } from '../sync/runs/commands.ts'
 import { inWords, type Message, message, type Said } from '../texts/message.ts'
@@ -47,8 +47,8 @@ export interface SendOutcome {
  * Refunds an order (section 4.10): writes it down, sends it once, stores the answer. If this process dies meanwhile, the
  * settler finds out the outcome.
  * @param options.agreed what was refunded of the order when a person agreed to this refund
- * @throws JournalError when the number was used before, another refund of the order is open, or more was refunded since a person
- * agreed: nothing was sent
+ * @throws JournalError when the number was used before, another refund of the order is open, more was refunded since a person
+ * agreed, or the amount is more than is left: nothing was sent
  * @throws PlatformError when nothing was sent (a parameter breaks a rule, the order is not known, the platform cannot be
  * reached, it asks to wait); the number stays free
  */
@@ -69,10 +69,12 @@ export async function sendRefund(
     const refusal = await refusalOfRefund(pool, refund)
     if (refusal) throw refusal
     // Read under the lock: until this refund is settled, dirsync sends no other one of the order.
-    const soFar = await readRefundedSoFar(deps, refund, options.signal)
+    const soFar = await readRefundedSoFar(deps, refund, options.signal ? { signal: options.signal } : {})
     // Another person may have agreed to the same refund at the same time.
     if (options.agreed && !isSame(soFar, options.agreed))
       throw new JournalError('ORDER_CHANGED', message('said.order_changed', { trade: refund.outer_trade_no }))
+    const excess = refusalOfAmount(refund, soFar)
+    if (excess) throw excess
     // What the order record shows later could be the one that came after all.
     const isClear = !(await mayStillCome(pool, refund.outer_trade_no))
     // By the clock that the platform has accepted: ours may be behind together with the database's.
@@ -106,6 +108,16 @@ export async function sendRefund(
     (await refusalOfRefund(pool, refund)) ??
     new JournalError('ORDER_BUSY', message('said.order_busy', { trade: refund.outer_trade_no }))
   )
+}
+
+/** Why a refund must not be sent of an order of which so much is refunded; null when it may be. */
+export function refusalOfAmount(
+  { outer_trade_no: trade, refund_amount: amount }: { outer_trade_no: string; refund_amount: string },
+  { shown: refunded, paid }: RefundedSoFar,
+): JournalError | null {
+  if (!exceedsRest(amount, { paid, refunded })) return null
+  const left = { amount, trade, refunded: refunded ?? '', paid: paid ?? '' }
+  return new JournalError('ORDER_EXCEEDED', message('said.order_exceeded', left))
 }
 
 function isSame(one: RefundedSoFar, other: RefundedSoFar): boolean {

@@ -211,24 +211,26 @@ type OrderOfRefund = Pick<Refund, 'outer_trade_no' | 'enterprise_code'>
 export interface RefundedSoFar {
   shown: string | null
   atLeast: string
+  /** What was paid for the order, null where its record does not say. */
+  paid: string | null
 }
 
 /** @throws PlatformError */
 export async function readRefundedSoFar(
-  deps: SendDeps,
+  { client, pool }: Pick<SendDeps, 'client' | 'pool'>,
   order: OrderOfRefund,
-  signal: AbortSignal | undefined,
+  options: CallOptions,
 ): Promise<RefundedSoFar> {
-  const record = await readRecordToRefund(deps.client, order, signal ? { signal } : {})
-  const atLeast = await refundedAtLeast(deps.pool, order.outer_trade_no)
-  return { shown: record && refundedAmount(record), atLeast }
+  const record = await readRecordToRefund(client, order, options)
+  const atLeast = await refundedAtLeast(pool, order.outer_trade_no)
+  return { shown: record && refundedAmount(record), atLeast, paid: record?.pay_amount ?? null }
 }
 
 /**
  * What was refunded of an order before a refund that is about to be sent. Null also while the order record does not show yet
  * all that dirsync knows to be refunded: what it shows later could be taken for this refund.
  */
-export function refundedBefore({ shown, atLeast }: RefundedSoFar): string | null {
+export function refundedBefore({ shown, atLeast }: Pick<RefundedSoFar, 'shown' | 'atLeast'>): string | null {
   const [before, least] = [cents(shown), cents(atLeast)]
   return before !== null && least !== null && before >= least ? shown : null
 }
@@ -251,9 +253,7 @@ async function readOrderRecord(
  * of a refund.
  * @throws PlatformError
  */
-export async function readRecordToRefund(
-  ...asked: Parameters<typeof readOrderRecord>
-): Promise<OrderRecord | null> {
+async function readRecordToRefund(...asked: Parameters<typeof readOrderRecord>): Promise<OrderRecord | null> {
   try {
     return await readOrderRecord(...asked)
   } catch (error) {

@@ -109,6 +109,15 @@ export function refundedAmount(record: RefundedRecord | string): string | null {
   return record.refund_amount ?? (isUntouched ? '0' : null)
 }
 
+/** Whether a refund is more than is left of its order; false where the order record does not tell. Amounts are decimal strings. */
+export function exceedsRest(
+  amount: string,
+  order: { paid: string | null; refunded: string | null },
+): boolean {
+  const [wanted, paid, refunded] = [amount, order.paid, order.refunded].map(cents)
+  return wanted != null && paid != null && refunded != null && wanted > paid - refunded
+}
+
 /** A decimal string in hundredths; null when it is not a decimal, or has more than two places. */
 export function cents(decimal: string | null): bigint | null {
   const match = decimal?.match(/^(\d{1,18})(?:\.(\d{1,2})0*)?$/)

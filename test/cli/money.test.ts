@@ -22,7 +22,7 @@ const dirsync = (...args: string[]) => run(args, deployment.settings)
 const plant = (path: string, body: unknown) => controlOf(deployment.emulator.url)('POST', path, body)
 
 beforeAll(async () => {
-  await plant('orders', [...Array(13).keys()].map(orderOf))
+  await plant('orders', [...Array(13).keys(), 14].map(orderOf))
   await plant('accounts', [{ account_openid: ACCOUNT, name: 'Points', balance: '100.00' }])
   await plant('taxpayers', [{ identifier: 'T1', taxpayer_name: 'Example Ltd.' }])
 })
@@ -179,10 +179,29 @@ test.concurrent('a refund that the platform did not look at is said not to be ca
   expect(await dirsync(...refund(11, '--number', `${APP}R-early`, '--yes'))).toMatchObject({ code: 0 })
 })
 
+test.concurrent('more than is left of an order is not sent, and its number stays free', async () => {
+  const number = `${APP}R-most`
+  const more = await dirsync(...refund(14, '--amount', '100.01', '--number', number, '--yes'))
+  expect(more.code).toBe(1)
+  expect(more.stderr).toMatch(/^dirsync: nothing was sent: 100\.01 is more than is left of order/)
+  expect(await journal('refund', 14)).toEqual([])
+  expect(await sent(number)).toBe(0)
+  expect(await dirsync(...refund(14, '--number', number, '--yes'))).toMatchObject({ code: 0 })
+})
+
 test.concurrent('a code that is not listed as a refusal of refunds is reported as unknown', async () => {
-  const unknown = await dirsync(...refund(9, '--amount', '100.01', '--number', `${APP}R-over`, '--yes'))
+  await plant('faults', {
+    operation: 'seller/v3/pay/syncRefund',
+    match: { outerTradeNo: order(9) },
+    times: 1,
+    code: 1000229002,
+  })
+  const unknown = await dirsync(...refund(9, '--number', `${APP}R-over`, '--yes'))
   expect(unknown.code).toBe(1)
   expect(unknown.stderr).toMatch(/unknown whether refund \S+ was carried out[\s\S]*code +1000229002/)
+  expect(unknown.stderr.replaceAll(/\s+/g, ' ')).toMatch(
+    /→ code 1000229002 does not tell whether money moved, and the order record tells only if it shows the refund/,
+  )
   expect(await journal('refund', 9)).toMatchObject([{ state: 'unknown', platform_code: '1000229002' }])
 })
 
@@ -329,18 +348,24 @@ describe('a top-up', () => {
 
 describe('at a terminal', { tags: 'script' }, () => {
   test.concurrent('a summary and a question come first, and no sends nothing', async () => {
-    const terminal = atTerminal(refund(5, '--amount', '150'), deployment.settings)
+    const terminal = atTerminal(refund(5), deployment.settings)
     await terminal.shows(/Send this refund\? \[y\/N\]/)
     terminal.type('n\r')
     const { code, screen } = await terminal.ended
     expect(code).toBe(1)
     expect(screen).toMatch(
-      /order +test-application-0005\r\n +paid +100\r\n +refunded before +0\r\n +this refund +150/,
+      /order +test-application-0005\r\n +paid +100\r\n +refunded before +0\r\n +this refund +12\.50/,
     )
-    expect(screen).toMatch(/more than is left of the order/)
     expect(screen).toContain(deployment.settings.PLATFORM_BASE_URL)
     expect(screen).toContain('dirsync: nothing was sent')
     expect(await journal('refund', 5)).toEqual([])
+  })
+
+  test.concurrent('nobody is asked about more than is left of the order', async () => {
+    const { code, screen } = await atTerminal(refund(5, '--amount', '150'), deployment.settings).ended
+    expect(code).toBe(1)
+    expect(screen).not.toMatch(/Send this refund\?/)
+    expect(screen).toMatch(/nothing was sent: 150 is more than is left/)
   })
 
   test.concurrent('yes sends it', async () => {

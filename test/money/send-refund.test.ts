@@ -570,11 +570,7 @@ describe('nothing is sent, and the number stays free,', () => {
   })
 
   test('when the order was refunded since the person agreed to what they saw', async () => {
-    const agreed = await readRefundedSoFar(
-      refunds.deps,
-      { outer_trade_no: ORDER, enterprise_code: '' },
-      undefined,
-    )
+    const agreed = await readRefundedSoFar(refunds.deps, { outer_trade_no: ORDER, enterprise_code: '' }, {})
     const other = `${REQUEST.outerRefundNo}b`
     await send({ outerRefundNo: other, refundAmount: '1.00' })
     const sent = (as: Partial<typeof agreed> = {}) =>
@@ -587,6 +583,20 @@ describe('nothing is sent, and the number stays free,', () => {
     expect(await refunds.refund()).toBeNull()
     expect(await refunds.refunded()).toBe('1.00')
     expect(await sent({ shown: '1.0', atLeast: '1.00' })).toMatchObject({ state: 'accepted' })
+  })
+
+  test('when it is more than is left of the order', async () => {
+    await send({ outerRefundNo: `${REQUEST.outerRefundNo}b`, refundAmount: '7.00' })
+    const calls = await refunds.calls(REFUND_CALL)
+    await expect(send()).rejects.toMatchObject({
+      code: 'ORDER_EXCEEDED',
+      message: expect.stringMatching(
+        /^nothing was sent: 4.00 .* left of order \S+: 7.00 of 10.00 are refunded/,
+      ),
+    })
+    expect(await refunds.calls(REFUND_CALL)).toBe(calls)
+    expect(await refunds.refund()).toBeNull()
+    expect(await send({ refundAmount: '3.00' })).toMatchObject({ state: 'accepted' })
   })
 
   test('and the audit says so: under its number it has one refund', async () => {

@@ -213,18 +213,16 @@ describe('a refund whose sender died', () => {
 })
 
 test('a refund that the platform answered with an unlisted code keeps its words while its record is asked', async () => {
-  const { state } = await sendRefund(
-    refunds.deps,
-    { ...REQUEST, refundAmount: '9999.00', costAmount: '9999.00' },
-    { actor: 'cli:tester' },
-  )
+  const message = 'refund amount exceeds what is left of the payment'
+  await refunds.fault(REFUND_CALL, { code: 1000229002, message })
+  const { state } = await sendRefund(refunds.deps, REQUEST, { actor: 'cli:tester' })
   expect(state).toBe('unknown')
   for (let check = 0; check < 2; check++) await settleNow(refunds.deps, NO)
   expect(worded(await refunds.refund())).toMatchObject({
     ...{ state: 'unknown', platform_code: 1000229002, settle_attempts: 2 },
     message:
-      'The platform said: “refund amount exceeds what is left of the payment”. ' +
-      'the order record shows 0.00 refunded, 0.00 before this refund of 9999.00',
+      `The platform said: “${message}”. ` +
+      'the order record shows 0.00 refunded, 0.00 before this refund of 4.00',
   })
 })
 

@@ -256,7 +256,6 @@ export const shell = {
   'shell.short_shown': '{count} shown; the platform counts {total}.',
   'shell.outcome_unknown': 'unknown: look before you do it again',
   'shell.not_told': 'not told by the platform',
-  'shell.exceeds': 'That is more than is left of the order: the platform would refuse it.',
   'shell.would_send.refund': 'This refund would be sent:',
   'shell.would_send.top_up': 'This top-up would be sent:',
   'shell.send.refund': 'Send this refund?',
@@ -264,6 +263,8 @@ export const shell = {
   'shell.refund_unknown': 'the service finds it out by the order record; or now:',
   'shell.refund_unsettled': 'no worker is running, which would find it out by the order record; do it now:',
   'shell.refund_for_person': 'the order record cannot tell: ask the platform, then (or --as rejected):',
+  'shell.refund_code_unlisted':
+    'code {code} does not tell whether money moved, and the order record tells only if it shows the refund; look now, and if it does not, ask the platform:',
   'shell.top_up_unknown': 'look in the platform’s back office whether it is there, then (or --as rejected):',
   'shell.queue_ready': 'The queue is in {place} and ready.',
   'shell.for_administrator':

@@ -509,6 +509,8 @@ export const failures = {
   'said.topup_is_known': '充值 {number} 的状态为“{money_state}”：只有结果未知时才由人登记',
   'said.order_changed':
     '未发送任何内容：询问之后，订单 {trade} 的已退金额有变化；请先确认是否仍需这笔退款，再重新发送',
+  'said.order_exceeded':
+    '未发送任何内容：退款金额 {amount} 超过订单 {trade} 的可退余额（实付 {paid}，已退 {refunded}）',
   'said.order_busy': '订单 {trade} 的另一笔退款正在发送',
   'said.order_open': '同一订单的退款 {number} 结果未定（{money_state}）：查清之前不会再为该订单发送退款',
   'said.refund_sent_before':

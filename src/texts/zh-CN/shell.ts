@@ -249,7 +249,6 @@ export const shell = {
   'shell.short_shown': '已列出 {count} 条；平台计数为 {total} 条。',
   'shell.outcome_unknown': '未知：请先核实，再决定是否重做',
   'shell.not_told': '平台未告知',
-  'shell.exceeds': '超过订单的可退余额，平台会拒绝。',
   'shell.would_send.refund': '将发送以下退款：',
   'shell.would_send.top_up': '将发送以下充值：',
   'shell.send.refund': '确定发送这笔退款吗？',
@@ -257,6 +256,8 @@ export const shell = {
   'shell.refund_unknown': '服务会通过订单记录自动核对；也可立即核对：',
   'shell.refund_unsettled': '没有运行中的工作进程来自动核对订单记录，请立即核对：',
   'shell.refund_for_person': '订单记录无法说明结果：请向平台查询，然后运行（未执行则用 --as rejected）：',
+  'shell.refund_code_unlisted':
+    '错误码 {code} 无法说明款项是否已变动；订单记录只有显示了这笔退款才算查清。请立即核对，未显示时请向平台查询：',
   'shell.top_up_unknown': '请先在平台后台核实是否已受理，然后运行（未受理则用 --as rejected）：',
   'shell.queue_ready': '队列在 {place}，已就绪。',
   'shell.for_administrator': '此数据库用户无权创建角色，请管理员在此数据库中运行：',
