@@ -65,6 +65,8 @@ export async function sendRefund(
     enterprise_code: trimText(request.enterprise_code ?? ''),
     refund_amount: trimText(request.refundAmount),
   }
+  // Before the lock is taken: an earlier refund of the order, whose sender died, would seem to be in hand under it.
+  await refundJournal.adopt(pool)
   const outcome = await whileLocked(pool, orderLock(refund.outer_trade_no), async db => {
     const refusal = await refusalOfRefund(pool, refund)
     if (refusal) throw refusal
@@ -216,6 +218,7 @@ export async function refusalOfTopUp(
   agreedAt: Date | null,
 ): Promise<JournalError | null> {
   const { external_code } = topUp
+  await topUpJournal.adopt(pool)
   const sent = await topUpJournal.read(pool, external_code)
   if (sent)
     return new JournalError(

@@ -13,6 +13,7 @@ import { recordNotification, refundJournal } from '../../src/money/refund.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { message, toStore } from '../../src/texts/message.ts'
 import { translator } from '../../src/texts/texts.ts'
+import { REFUND, senderAt, TOP_UP, writeDown, writeTopUpDown } from '../sync/journal.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
 import { worded } from '../texts/worded.ts'
 
@@ -84,6 +85,26 @@ describe('refunds and top-ups', () => {
     expect(await numbersOf({ number: 'r3' })).toEqual(['r3'])
     expect(await numbersOf({ number: 'r3', state: 'unknown' })).toEqual([])
     expect(await numbersOf({ number: 'r' })).toEqual([])
+  })
+
+  test('whose sender has died are unknown, though no worker runs', async () => {
+    await writeDown(store)
+    await writeTopUpDown(store)
+    const ends = [
+      await senderAt(store.url, { order: REFUND.outer_trade_no }),
+      await senderAt(store.url, { topUp: TOP_UP.external_code }),
+    ]
+    const counts = async () => (await list({ kind: 'topups' })).counts
+    expect(await counts()).toMatchObject({
+      refunds: { requested: 1, unknown: 2 },
+      topups: { requested: 1, unknown: 1 },
+    })
+    for (const end of ends) await end()
+    await store.unlocked()
+    expect(await counts()).toMatchObject({
+      refunds: { requested: 0, unknown: 3 },
+      topups: { requested: 0, unknown: 2 },
+    })
   })
 
   test('are counted by state', async () => {

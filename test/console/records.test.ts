@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
 import { inLanguage } from '../../src/texts/failures.ts'
 import { translator } from '../../src/texts/texts.ts'
+import { senderAt } from '../sync/journal.ts'
 import { ConsoleUnderTest } from './console-under-test.ts'
 
 /* Audit, money and mirrors through the API. */
@@ -27,6 +28,7 @@ async function api(method: 'GET' | 'POST', url: string, options: { as?: AccessRo
 
 describe('money', () => {
   test('is listed with those that are open first, and amounts as decimal texts', async () => {
+    await senderAt(console.url, { order: 'o3' })
     const { json } = await api('GET', '/money', { as: 'viewer' })
     expect(json).toMatchObject({
       counts: { refunds: { requested: 1, unknown: 1, rejected: 1 }, topups: { unknown: 1 } },
@@ -287,6 +289,8 @@ test('the overview asks for money whose outcome a person has to find out, alerts
 })
 
 test('of what is being sent, what becomes of it without its sender is not promised', async () => {
+  await senderAt(console.url, { order: 'o-in-hand' })
+  const topUpEnds = await senderAt(console.url, { topUp: 'in-hand' })
   await console.pool.query(`
     insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by)
       values ('in-hand', 'o-in-hand', 1, 'requested', 'ann');
@@ -295,6 +299,8 @@ test('of what is being sent, what becomes of it without its sender is not promis
   const page = async (kind: string) => (await console.browse('viewer', 'GET', `/money/${kind}/in-hand`)).body
   expect(await page('refunds')).toContain('a running worker looks for the outcome in the order record')
   expect(await page('topups')).toContain('a person has to ask the platform’s support')
+  await topUpEnds()
+  await expect.poll(() => page('topups')).toContain('Send the text below to its support')
   await console.pool.query(`update dirsync.refund set state = 'unknown', refunded_before = 0, next_settle_at = now()
     where outer_refund_no = 'in-hand'`)
   expect(await page('refunds')).toContain('Unless calls are paused or halted, a running worker checks')
@@ -390,12 +396,12 @@ test('a refund of which the platform has notified is not said to be recorded so 
 
 test('the page of money says that every outcome is known only where nothing is being sent either', async () => {
   const page = async () => (await console.browse('viewer', 'GET', '/money')).body
+  await senderAt(console.url, { order: 'o5' })
   await console.pool.query(`
     update dirsync.refund set state = 'accepted', settled_at = now() where state = 'unknown';
     update dirsync.topup set state = 'accepted', settled_at = now() where state = 'unknown';
     insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by)
       values ('r5', 'o5', 5, 'requested', 'ann')`)
-  // Its sender may have died, and no worker runs that would notice.
   expect(await page()).not.toContain('The outcome of every refund and top-up is known.')
   await console.pool.query(
     `update dirsync.refund set state = 'accepted', settled_at = now() where state = 'requested'`,

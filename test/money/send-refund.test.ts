@@ -14,7 +14,7 @@ import { PlatformError } from '../../src/platform/errors.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { until } from '../helpers/company.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
-import { sender } from '../sync/journal.ts'
+import { sender, writeDown } from '../sync/journal.ts'
 import { SILENT } from '../sync/store-under-test.ts'
 import { worded } from '../texts/worded.ts'
 import { ORDER, RECORD_CALL, REFUND_CALL, REQUEST, RefundsUnderTest } from './refunds-under-test.ts'
@@ -302,6 +302,14 @@ describe('an order', () => {
     await refunds.release()
     expect((await sent).state).toBe('accepted')
     expect((await send(second)).state).toBe('accepted')
+  })
+
+  test('has one whose sender has died: another one is refused, and told that the outcome is unknown', async () => {
+    await writeDown(refunds.store, { outer_trade_no: ORDER })
+    await expect(send()).rejects.toMatchObject({
+      code: 'ORDER_BUSY',
+      message: expect.stringContaining('of the same order is open (unknown)'),
+    })
   })
 
   test('has no other refund while the outcome of one is unknown', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { readOpenMoney } from '../../src/money/open.ts'
+import { refusalOfTopUp } from '../../src/money/send.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { sender, TOP_UP, writeTopUpDown } from '../sync/journal.ts'
@@ -98,6 +99,16 @@ describe('a top-up whose sender ended', () => {
     await process.dies()
     expect(await topUpJournal.adopt(store.pool)).toEqual([CODE])
     expect((await topUpJournal.read(store.pool, CODE))?.state).toBe('unknown')
+  })
+
+  test('is unknown to whoever wants to send another one, though no worker runs', async () => {
+    await writeTopUpDown(store)
+    const other = { ...TOP_UP, external_code: 'another' }
+    const refusal = async () => (await refusalOfTopUp(store.pool, other, null))?.message
+    const process = await sender(store, { topUp: CODE })
+    expect(await refusal()).toContain('open (requested)')
+    await process.dies()
+    expect(await refusal()).toContain('open (unknown)')
   })
 })
 

@@ -46,9 +46,23 @@ export async function writeTopUpDown(
   }
 }
 
-/** Another process that is sending a refund of the order, or the top-up, until it is ended. */
-export async function sender(store: StoreUnderTest, of: { order: string } | { topUp: string }) {
-  const client = new pg.Client(store.url)
+type Sent = { order: string } | { topUp: string }
+
+/** Another process that is sending a refund of the order, or the top-up, until the test or this process ends. */
+export async function sender(store: StoreUnderTest, of: Sent) {
+  const end = await senderAt(store.url, of)
+  return {
+    /** It dies; the server frees its locks when it has noticed. */
+    async dies() {
+      await end()
+      await store.unlocked()
+    },
+  }
+}
+
+/** @returns ends it */
+export async function senderAt(databaseUrl: string, of: Sent): Promise<() => Promise<void>> {
+  const client = new pg.Client(databaseUrl)
   let ended: Promise<void> | undefined
   const end = () => {
     ended ??= client.end()
@@ -57,11 +71,5 @@ export async function sender(store: StoreUnderTest, of: { order: string } | { to
   onTestFinished(end)
   await client.connect()
   await tryLockSession(client, 'order' in of ? orderLock(of.order) : topUpLock(of.topUp))
-  return {
-    /** It dies; the server frees its locks when it has noticed. */
-    async dies() {
-      await end()
-      await store.unlocked()
-    },
-  }
+  return end
 }

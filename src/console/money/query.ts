@@ -125,6 +125,8 @@ export async function readMoney(
   const { from, to } = rangeOf(ask, input)
   const position = decodeCursor(z.tuple([z.string(), z.boolean()]), input.cursor)
   const after = position ? { number: position[0], wasOpen: position[1] } : undefined
+  // Their senders may have died where no worker runs that would notice.
+  await Promise.all([refundJournal.adopt(pool), topUpJournal.adopt(pool)])
   const [counts, { rows: contradicted }, restored_at, misfits, found] = await Promise.all([
     moneyCounts(pool),
     pool.query<ContradictedMoney>(CONTRADICTED),

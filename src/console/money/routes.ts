@@ -153,6 +153,7 @@ export function money(services: Needs) {
 
   /** @throws Problem if there is no such entry */
   async function entryOf<Row extends Entry>(ask: Ask, journal: Journal<Row>, number: string): Promise<Row> {
+    await journal.adopt(pool)
     const row = await journal.read(pool, number)
     if (row) return row
     const { language } = ask
