@@ -3,6 +3,7 @@ import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow } from '../lib/database.ts'
 import type { RefundNotification } from '../platform/notification.ts'
 import { cents, type RefundVerdict } from '../platform/refund-settlement.ts'
+import { REFUSED_OF_DAY } from '../sync/health/health.ts'
 import { HALTS_OF_OTHERS, isInForceFor, PROBE_IS_DUE } from '../sync/outbox/halts.ts'
 import { type Said, toStore } from '../texts/message.ts'
 import { type Answer, type Entry, IS_OPEN, Journal } from './journal.ts'
@@ -328,11 +329,23 @@ export async function recordNotification(
 export interface Misfits {
   count: number
   latest: string | null
+  /** Those of the last day that dirsync does not know, with the numbers of the latest. */
+  unknown: { count: number; numbers: string[] }
 }
+
+/** Of unknown refunds, so many are named. */
+const NAMED = 10
 
 export async function readMisfits(db: Pool): Promise<Misfits> {
   const { rows } = await db.query<Misfits>(
-    `select count(*)::int as count, (array_agg(outer_refund_no order by n.last_at desc))[1] as latest
+    `with unknown as (
+       select outer_refund_no, last_at from (${REFUSED_OF_DAY}) day where reason = 'unknown'
+     )
+     select count(*)::int as count, (array_agg(outer_refund_no order by n.last_at desc))[1] as latest,
+            (select jsonb_build_object(
+               'count', count(*),
+               'numbers', coalesce((array_agg(outer_refund_no order by last_at desc))[:${NAMED}], '{}'))
+             from unknown) as unknown
      from dirsync.refused_notification n join dirsync.refund r using (outer_refund_no)
      where reason = 'mismatch'
        and (${IS_OPEN}

@@ -203,9 +203,9 @@ test('a refund that the platform notified of with another amount is something to
     expect(body).toContain('amounts differ')
   }
   const misfits = async () => (await api('GET', '/money')).json.misfits
-  expect(await misfits()).toEqual({ count: 1, latest: 'misfit' })
+  expect(await misfits()).toMatchObject({ count: 1, latest: 'misfit' })
   await console.pool.query(`update dirsync.refused_notification set last_at = now() - interval '25 hours'`)
-  expect(await misfits()).toEqual({ count: 0, latest: null })
+  expect(await misfits()).toMatchObject({ count: 0, latest: null })
   expect((await api('GET', '/money/refunds/misfit')).json).toMatchObject({
     misfit_at: expect.any(String),
     events: [{ event: 'sent' }, { event: 'settled' }, { event: 'misfit' }],
@@ -213,7 +213,26 @@ test('a refund that the platform notified of with another amount is something to
   await console.pool.query(
     `update dirsync.refund set state = 'unknown', settled_at = null where outer_refund_no = 'misfit'`,
   )
-  expect(await misfits()).toEqual({ count: 1, latest: 'misfit' })
+  expect(await misfits()).toMatchObject({ count: 1, latest: 'misfit' })
+})
+
+test('refunds that the platform notified of and dirsync does not know are named for a day', async () => {
+  await console.pool.query(`
+    insert into dirsync.refused_notification (outer_refund_no, reason, last_at)
+      select 'lost-' || i, 'unknown', now() - i * interval '1 minute' from generate_series(1, 11) i`)
+  const page = async () => (await console.browse('viewer', 'GET', '/money')).body
+  expect(await page()).toContain(
+    'The platform has notified dirsync of 11 refunds that dirsync does not know, the latest first: lost-1, lost-2,',
+  )
+  expect(await page()).not.toContain('There is nothing to do')
+  const unknown = async () => (await api('GET', '/money')).json.misfits.unknown
+  expect(await unknown()).toMatchObject({ count: 11, numbers: { length: 10, 0: 'lost-1', 9: 'lost-10' } })
+  await console.pool.query(
+    `update dirsync.refused_notification set last_at = now() - interval '25 hours' where outer_refund_no <> 'lost-7'`,
+  )
+  expect(await page()).toContain('notified dirsync of refund lost-7, which dirsync does not know')
+  await console.pool.query(`delete from dirsync.refused_notification where reason = 'unknown'`)
+  expect(await unknown()).toEqual({ count: 0, numbers: [] })
 })
 
 test.each([

@@ -107,7 +107,13 @@ export const MoneyList = z.object({
       'When the database was seen, within 30 days, to be restored: what was sent between the backup and then may be missing',
     ),
   misfits: z
-    .object({ count: z.int(), latest: z.string().nullable() })
+    .object({
+      count: z.int(),
+      latest: z.string().nullable(),
+      unknown: z
+        .object({ count: z.int(), numbers: z.array(z.string()) })
+        .describe('Those of the last day that dirsync does not know; up to ten numbers, the latest first'),
+    })
     .describe(
       'Refunds that the platform has notified of with another order or amount than was sent: those of open outcome, and for a day those that no person has settled since',
     ),

@@ -60,7 +60,12 @@ export function moneyShown(
         to: `/money/refunds/${inPath(misfits.latest ?? '')}`,
         text: t('money.show_it'),
       }),
-      ...unknownOf(ask, counts, contradicted.length === 0 && restored_at === null && misfits.count === 0),
+      ...unsentOf(ask, misfits.unknown),
+      ...unknownOf(
+        ask,
+        counts,
+        contradicted.length + misfits.count + misfits.unknown.count === 0 && restored_at === null,
+      ),
       {
         drawn: tabs(
           t('money.title'),
@@ -106,7 +111,18 @@ function restoredOf(ask: Ask, restoredAt: MoneyList['restored_at']): Block[] {
   return [{ notice: 'warn', title, todo: t('money.restored_todo') }]
 }
 
-function misfitsOf({ t }: Ask, { count, latest }: MoneyList['misfits'], next: Words = null): Block[] {
+/** Refunds that the platform has notified of and dirsync does not know. */
+function unsentOf({ t }: Ask, { count, numbers }: MoneyList['misfits']['unknown']): Block[] {
+  if (count === 0) return []
+  const title = t('money.unsent', { count, numbers: numbers.join(t('common.list_comma')) })
+  return [{ notice: 'bad', title, todo: t('alert.notification_misfit.remedy') }]
+}
+
+function misfitsOf(
+  { t }: Ask,
+  { count, latest }: Pick<MoneyList['misfits'], 'count' | 'latest'>,
+  next: Words = null,
+): Block[] {
   if (latest === null) return []
   const title = t('money.misfits', { count, latest })
   return [{ notice: 'bad', title, todo: t('alert.notification_misfit.remedy'), next }]

@@ -214,6 +214,11 @@ export const CONTRADICTED = `
   where at > now() - interval '7 days'
   group by kind order by kind`
 
+/** SQL: signed refund notifications of the last day that match no refund; the platform repeats them for as long. */
+export const REFUSED_OF_DAY = `
+  select outer_refund_no, reason, last_at from dirsync.refused_notification
+  where last_at > now() - interval '1 day'`
+
 const HEALTH = `
   with everything_halted as (
     -- When the last halt was over, to five minutes: what waited for it could not be done before. Where an enterprise is
@@ -341,7 +346,7 @@ const HEALTH = `
   ), contradicted as (${CONTRADICTED}
   ), refused as (
     select count(*)::int as count, (array_agg(outer_refund_no order by last_at desc))[1] as latest
-    from dirsync.refused_notification where last_at > now() - interval '1 day'
+    from (${REFUSED_OF_DAY}) day
   ), alerts as (
     select rule, severity, count(*)::int as count from dirsync.alert where state = 'firing' group by 1, 2
   ), channels as (
