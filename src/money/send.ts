@@ -5,7 +5,7 @@ import type { Logger } from '../lib/logger.ts'
 import { trimText } from '../lib/text.ts'
 import type { CallOptions } from '../platform/client.ts'
 import { entryOfCode } from '../platform/codes.ts'
-import { PlatformError } from '../platform/errors.ts'
+import { PlatformError, platformSaid } from '../platform/errors.ts'
 import {
   type RefundRequest,
   refundCreate,
@@ -323,12 +323,12 @@ export function failedAnswer(error: unknown, logger: Logger): Exclude<Answer, { 
   }
   if (error.operation === tokenCreate.name) return null // without a token nothing is sent
   const { platformCode, traceId = null } = error
-  const words = error.maskedMessage ?? ''
   if (!error.outcomeKnown) {
-    const what = words === '' ? error.said : [error.said, message('said.platform_said', { words })]
+    const what = [error.said, ...platformSaid(error)]
     return { state: 'unknown', platformCode: platformCode ?? null, message: what, traceId }
   }
   if (platformCode === undefined || isAboutAccess(error)) return null
+  const words = error.maskedMessage ?? ''
   const why = words === '' ? error.verdict.said.meaning : inWords(words)
   return { state: 'rejected', platformCode, message: why, traceId }
 }

@@ -1,6 +1,6 @@
 import { Loop } from '../lib/loop.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
-import { PlatformError } from '../platform/errors.ts'
+import { failureReason, PlatformError } from '../platform/errors.ts'
 import type { OrderRecord, PaymentOrderDetail } from '../platform/operations/payment-order.ts'
 import {
   areAllOf,
@@ -15,7 +15,7 @@ import {
 import { enterpriseParams } from '../platform/request.ts'
 import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { forbidding, HALTS_OF_OTHERS, liftHalts } from '../sync/outbox/halts.ts'
-import { type Message, message, messagesIn } from '../texts/message.ts'
+import { type Message, message } from '../texts/message.ts'
 import { JournalError, type SendDeps } from './journal.ts'
 import {
   type ClaimedRefund,
@@ -111,7 +111,7 @@ async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOpti
   const { pool, logger } = deps
   const { outer_refund_no, refunded_before } = refund
   // What the platform answered to the refund itself: no check tells it again.
-  const answer = [...messagesIn(refund.message ?? [])].filter(({ key }) => key === 'said.platform_said')
+  const answer = [refund.message ?? []].flat().filter(one => 'key' in one && one.key === 'said.platform_said')
   if (refunded_before === null) {
     const what = message('said.record_cannot_tell', { reading: LEFT_TO_PERSON })
     await storeVerdict(pool, outer_refund_no, 'unknown', [...answer, what], true)
@@ -177,7 +177,11 @@ async function ask(
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
     if (error.kind === 'aborted' || error.kind === 'paused') return null
-    const shown = message('said.could_not_read', { unread, reason: error.said })
+    const shown = message('said.could_not_read', { unread, reason: failureReason(error) })
+    deps.logger.warn(
+      { error, number: refund.outer_refund_no },
+      'the outcome of a refund could not be looked up',
+    )
     const forPerson = cannotBeAsked(error) || wouldShow(ageOf(deps, refund))
     return { verdict: 'unknown', forPerson, shown, toDo: LEFT_TO_PERSON, isAnswered: false }
   }

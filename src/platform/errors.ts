@@ -116,6 +116,23 @@ export class PlatformError extends Error implements PlatformFailure {
   }
 }
 
+/** What the platform said in answer to a call that failed, without personal data: one sentence or none. */
+export function platformSaid({ maskedMessage: words = '' }: PlatformError): Message[] {
+  return words === '' ? [] : [message('said.platform_said', { words })]
+}
+
+/**
+ * Why a call failed, in the platform's words where it gave any. Alike for failures that are alike: without the trace id; and without
+ * the remedy, which is for a case.
+ */
+export function failureReason(error: PlatformError): Message {
+  const { operation, problems, verdict } = error
+  if (problems !== undefined) return error.said
+  const failed = { operation, facts: factsOf(error).join(', '), meaning: verdict.said.meaning }
+  const [said] = platformSaid(error)
+  return said ? message('said.failed_saying', { ...failed, said }) : message('said.failed_for', failed)
+}
+
 /** A call aborted before anything was sent. */
 export function abortedError(operation: string, cause: unknown): PlatformError {
   return new PlatformError({ kind: 'aborted', operation, outcomeKnown: true }, cause)
@@ -221,7 +238,7 @@ function unitOfParameter(parameter: string): HeldBackField | undefined {
 }
 
 function whatFailed(failure: PlatformFailure, { meaning, remedy }: CatalogueMessages) {
-  const { operation, kind, platformCode, httpStatus, traceId } = failure
+  const { operation, traceId } = failure
   if (failure.problems !== undefined) {
     const problems = failure.problems.map(({ field, said }) =>
       field === '' ? said : message('said.wanted_of', { what: field, wanted: said }),
@@ -231,14 +248,21 @@ function whatFailed(failure: PlatformFailure, { meaning, remedy }: CatalogueMess
       said: message('said.call_not_sent', { operation, problems, meaning, remedy }),
     }
   }
-  const facts = [
-    kind,
-    ...(platformCode === undefined ? [] : [`code ${platformCode}`]),
-    ...(httpStatus === undefined || httpStatus === 200 ? [] : [`HTTP ${httpStatus}`]),
-    ...(traceId === undefined ? [] : [`trace ${traceId}`]),
-  ].join(', ')
+  const facts = [...factsOf(failure), ...(traceId === undefined ? [] : [`trace ${traceId}`])].join(', ')
   return {
     what: `${operation} failed (${facts})`,
     said: message('said.call_failed', { operation, facts, meaning, remedy }),
   }
+}
+
+function factsOf({
+  kind,
+  platformCode,
+  httpStatus,
+}: Pick<PlatformFailure, 'kind' | 'platformCode' | 'httpStatus'>): string[] {
+  return [
+    kind,
+    ...(platformCode === undefined ? [] : [`code ${platformCode}`]),
+    ...(httpStatus === undefined || httpStatus === 200 ? [] : [`HTTP ${httpStatus}`]),
+  ]
 }

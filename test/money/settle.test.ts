@@ -375,6 +375,22 @@ describe('a person is asked', () => {
     })
   })
 
+  test('in the words of the platform, and failures alike are one check, whatever their traces', async () => {
+    await writtenDown()
+    for (let check = 0; check < 2; check++) {
+      await refunds.fault(RECORD_CALL, { code: 1000999999, message: 'being maintained, call 13900000001' })
+      await settleNow(refunds.deps, NO)
+    }
+    const { message } = worded(await refunds.refund()) ?? {}
+    expect(message).toMatch(
+      /^the order record could not be read: seller\/pay\/record failed \([^)]*1000999999\): .* The platform said: “being maintained, call 13\*+”\.$/,
+    )
+    expect(message).not.toMatch(/trace|retry/)
+    expect(await refunds.store.rows('select times from dirsync.refund_check')).toEqual([{ times: 2 }])
+    await settleNow(refunds.deps, NO)
+    expect(worded(await refunds.refund())?.message).toMatch(/^the order record shows 0\.00 refunded/)
+  })
+
   test('is not left to a person because a person has paused all calls', async () => {
     await writtenDown()
     await refunds.age(DAY + 1)

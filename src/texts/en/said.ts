@@ -26,6 +26,8 @@ export const saidTexts = {
   'said.listen_nowhere':
     '{setting} holds {host} but that is not an address of this machine: set 127.0.0.1, or 0.0.0.0 for all of them',
   'said.call_failed': '{operation} failed ({facts}): {meaning} {remedy}',
+  'said.failed_for': '{operation} failed ({facts}): {meaning}',
+  'said.failed_saying': '{operation} failed ({facts}): {meaning} {said}',
   // Rules that a parameter of the platform breaks, behind its name.
   'said.is_required': 'is required',
   'said.is_no_parameter': 'is no parameter of this operation',

@@ -107,6 +107,8 @@ export const failures = {
   'said.listen_nowhere':
     '{setting} 的值为 {host}，但它不是本机地址：请设为 127.0.0.1，或设为 0.0.0.0 监听所有地址',
   'said.call_failed': '{operation}失败（{facts}）：{meaning}{remedy}',
+  'said.failed_for': '{operation}失败（{facts}）：{meaning}',
+  'said.failed_saying': '{operation}失败（{facts}）：{meaning}{said}',
   // Rules that a parameter of the platform breaks, behind its name.
   'said.is_required': '为必填项',
   'said.is_no_parameter': '不是此接口的参数',
