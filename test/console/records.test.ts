@@ -169,6 +169,20 @@ test('the page of a refund says why a code leaves it unknown, what the platform 
     { event: 'checked', times: 3, last_at: '2026-11-01T10:00:15.000Z', by: null },
   ])
   expect(body).toMatch(/order record checked 3 times with the same result, last <time[^>]*10:00:15/)
+  expect(body).not.toContain('not shown')
+})
+
+test('the page of a refund says how many earlier checks it does not show', async () => {
+  await console.pool.query(`
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, refunded_before, state, requested_by,
+                                settle_attempts, settled_at)
+      values ('checked', 'o-checked', 1, 0, 'accepted', 'ann', 105, now());
+    insert into dirsync.refund_check (outer_refund_no, message)
+      select 'checked', jsonb_build_object('key', 'said.words', 'values', jsonb_build_object('words', 'w' || i))
+      from generate_series(1, 105) i`)
+  const { body } = await console.browse('viewer', 'GET', '/money/refunds/checked')
+  expect(body).toContain('5 earlier checks of the order record are not shown.')
+  expect((await api('GET', '/money/refunds/checked')).json).toMatchObject({ earlier_checks: 5 })
 })
 
 test('money that was called refused and is carried out is something to look into', async () => {

@@ -198,7 +198,10 @@ const Told = z.object({
     .describe('For an unknown outcome: whether dirsync asks again, or a person has to find out'),
 })
 
-export const RefundDetails = RefundRow.extend(Told.shape)
+export const RefundDetails = RefundRow.extend({
+  ...Told.shape,
+  earlier_checks: z.int().describe('Checks of the order record that were before those among the events'),
+})
 export type RefundDetails = z.infer<typeof RefundDetails>
 
 export const TopUpDetails = TopUpRow.extend(Told.shape)
@@ -208,8 +211,11 @@ export async function refundDetails(db: Pool, refund: ReadRefund): Promise<Refun
   const { state, settled_at, notified_at, misfit_at, left_to_person_at, next_settle_at } = refund
   const events = eventsOf(refund)
   const checks = await checksOf(db, refund.outer_refund_no)
+  const shown = checks.reduce((sum, { times }) => sum + times, 0)
   return {
     ...refund,
+    // More may have been made since it was read.
+    earlier_checks: Math.max(0, refund.settle_attempts - shown),
     events: inOrder([
       ...events.slice(0, 1),
       ...checks.map(({ first_at, last_at, times, message }) => ({

@@ -259,7 +259,7 @@ export function entryShown(ask: Ask, entry: Details): Shown {
           [{ section: t('money.said'), blocks: [said(ask, entry)] }],
         ],
       },
-      { section: t('money.story'), blocks: [story(ask, entry)] },
+      { section: t('money.story'), blocks: [...earlierChecks(ask, entry), story(ask, entry)] },
       ...(isUnknown ? [{ section: t('money.for_vendor'), blocks: [{ copy: vendorText(ask, entry) }] }] : []),
       {
         commands: t('runs.decide'),
@@ -406,6 +406,11 @@ function sentences({ language }: Ask, message: Said): string {
     .flat()
     .map(one => capitalised(inLanguage(language, one)))
     .join(' ')
+}
+
+function earlierChecks({ t }: Ask, entry: Details): Block[] {
+  const count = 'earlier_checks' in entry ? entry.earlier_checks : 0
+  return count === 0 ? [] : [{ text: { soft: t('money.earlier_checks', { count }) } }]
 }
 
 function story(ask: Ask, entry: Details): Block {

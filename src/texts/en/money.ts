@@ -99,6 +99,8 @@ export const money = {
   'money.story': 'What happened',
   'money.event.sent': 'sent',
   'money.event.checked': 'order record checked{count, plural, one {} other { # times}}',
+  'money.earlier_checks':
+    '{count, plural, one {# earlier check} other {# earlier checks}} of the order record {count, plural, one {is} other {are}} not shown.',
   'money.last_check': 'with the same result, last',
   'money.event.settled': 'outcome became known',
   'money.event.called_refused': 'called refused',

@@ -90,6 +90,7 @@ export const money = {
   'money.story': '历史',
   'money.event.sent': '已发送',
   'money.event.checked': '已查询订单记录{count, plural, =1 {} other {（# 次）}}',
+  'money.earlier_checks': '更早的 {count, number} 次订单记录核对未列出。',
   'money.last_check': '结果相同，最近一次',
   'money.event.settled': '结果已确定',
   'money.event.called_refused': '认定为未执行',
