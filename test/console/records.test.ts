@@ -73,7 +73,7 @@ describe('money', () => {
     ] as const) {
       const { status, json } = await api('POST', `/money/refunds/${number}/${action}`, { body })
       expect(status).toBe(409)
-      expect(json.detail).toContain('li (shell) has already recorded the outcome of r/2: refused')
+      expect(json.detail).toContain('li (shell) has already recorded the outcome of r/2: not carried out')
     }
     expect((await api('POST', '/money/refunds/none/settle')).status).toBe(404)
     expect(await console.commands()).toEqual(before)

@@ -497,7 +497,7 @@ export const saidTexts = {
   'said.payment_order': 'payment order {trade} has status {status} ({meaning}), no amount refunded',
   'said.payment_order_refunded': 'payment order {trade} has status {status} ({meaning}), {refunded} refunded',
   'said.notified_otherwise': 'the platform has notified of it with another order or amount',
-  'said.not_carried_out': 'it was not carried out, and cannot be any more',
+  'said.not_carried_out': 'it was not carried out',
   'said.record_cannot_tell':
     'what was refunded before is not known, so the order record cannot tell: {reading}',
   'said.payment_orders_missing':

@@ -252,7 +252,7 @@ export const terms = {
   'money_state.requested': 'being sent',
   'money_state.unknown': 'outcome unknown',
   'money_state.accepted': 'accepted',
-  'money_state.rejected': 'refused',
+  'money_state.rejected': 'not carried out',
   'money_state.notified': 'notified',
   // How long a run still takes, or why that cannot be told.
   'time_left.estimated': 'about {time} left',

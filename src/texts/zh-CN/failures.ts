@@ -535,7 +535,7 @@ export const failures = {
   'said.payment_order': '支付订单 {trade} 的状态为 {status}（{meaning}），未显示退款金额',
   'said.payment_order_refunded': '支付订单 {trade} 的状态为 {status}（{meaning}），已退款 {refunded}',
   'said.notified_otherwise': '平台已就该单号发来通知，但订单或金额不一致',
-  'said.not_carried_out': '未执行，且不会再执行',
+  'said.not_carried_out': '未执行',
   'said.record_cannot_tell': '此前的退款金额未知，订单记录无法说明结果：{reading}',
   'said.payment_orders_missing':
     'dirsync 已知的支付订单合计与该订单的实付金额不符，平台可能仍在办理此退款：请开启支付订单镜像（MIRRORS=orders，或用 dirsync resync --orders 读取一次；PAYMENT_ORDER_DAYS 须涵盖该订单的日期），以便 dirsync 判断；或在平台后台查看，再用 dirsync refund resolve 登记结果',

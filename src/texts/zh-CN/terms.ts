@@ -237,7 +237,7 @@ export const terms = {
   'money_state.requested': '发送中',
   'money_state.unknown': '结果未知',
   'money_state.accepted': '平台已受理',
-  'money_state.rejected': '平台已拒绝',
+  'money_state.rejected': '未执行',
   'money_state.notified': '平台已通知',
   // How long a run still takes, or why that cannot be told.
   'time_left.estimated': '预计还需 {time}',

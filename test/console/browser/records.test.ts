@@ -134,7 +134,7 @@ describe('money', () => {
     const conflict = second.waitForResponse(answer => answer.request().method() === 'POST')
     await second.getByRole('button', { name: 'Record the outcome' }).click()
     expect((await conflict).status()).toBe(409)
-    await second.getByText(`has already recorded the outcome of ${refundNo(2)}: refused`).waitFor()
+    await second.getByText(`has already recorded the outcome of ${refundNo(2)}: not carried out`).waitFor()
     expect(await latestCommand()).toMatchObject({
       name: 'resolve_refund',
       reason: 'Li of the support, by telephone',
