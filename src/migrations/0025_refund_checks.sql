@@ -21,6 +21,10 @@ comment on column dirsync.topup.contradicted_at is
 create index refund_contradicted_at on dirsync.refund (contradicted_at) where contradicted_at is not null;
 create index topup_contradicted_at on dirsync.topup (contradicted_at) where contradicted_at is not null;
 
+-- What was sent for an order or account.
+create index refund_outer_trade_no on dirsync.refund (outer_trade_no);
+create index topup_account on dirsync.topup (account_openid);
+
 -- The latest outcomes: pages that show money are fresh by them.
 create index refund_settled_at on dirsync.refund (settled_at);
 create index refund_notified_at on dirsync.refund (notified_at);

@@ -59,6 +59,8 @@ interface Kind<Row> {
   noun: 'refund' | 'top-up'
   /** The column of our own number. */
   number: keyof Row & string
+  /** The column of the order or account that it is for. */
+  target: keyof Row & string
   /** The column of the platform's number. */
   receipt: keyof Row & string
   /** The platform can be asked for the outcome; the row says when to ask next. */
@@ -103,7 +105,7 @@ export class Journal<Row extends Entry> {
 
   /**
    * A page of rows: open outcomes first, then the latest first.
-   * @param page.number only the one of this number
+   * @param page.number only the one of this number, and those of the order or account of this number
    * @param page.from only those sent at or after this time; `to`: before this one
    * @param page.after the last row of the page before, and whether its outcome was open then
    */
@@ -119,7 +121,7 @@ export class Journal<Row extends Entry> {
     },
   ): Promise<Row[]> {
     const { state, from, to, after, limit } = page
-    const { number } = this.#kind
+    const { number, target } = this.#kind
     const { values, place } = placeholders(limit)
     // With a state given, all rows are of one kind, which has an index of its own.
     const sent = ['t.sent_at', `t.${number}`]
@@ -127,7 +129,8 @@ export class Journal<Row extends Entry> {
     const rank = `(${order.join(', ')})`
     const conditions = ['true']
     if (state !== undefined) conditions.push(`t.state = ${place(state)}`)
-    if (page.number !== undefined) conditions.push(`t.${number} = ${place(page.number)}`)
+    if (page.number !== undefined)
+      conditions.push(`(t.${number} = ${place(page.number)} or t.${target} = ${place(page.number)})`)
     if (from !== undefined) {
       conditions.push(`t.sent_at >= ${place(from)}`)
       // The index begins with whether the outcome is open: the closed part has to stop at that time, too.

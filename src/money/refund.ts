@@ -60,6 +60,7 @@ export const refundJournal = new Journal<ReadRefund>({
   table: 'refund',
   noun: 'refund',
   number: 'outer_refund_no',
+  target: 'outer_trade_no',
   receipt: 'trade_no',
   canBeAsked: true,
   also: `, ${assetOfOrder('t.outer_trade_no')} as asset_code, ${misfitOf('t.outer_refund_no')} as misfit_at`,

@@ -23,6 +23,7 @@ export const topUpJournal = new Journal<TopUp>({
   table: 'topup',
   noun: 'top-up',
   number: 'external_code',
+  target: 'account_openid',
   receipt: 'apply_charge_openid',
   canBeAsked: false,
   also: '',

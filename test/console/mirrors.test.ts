@@ -35,6 +35,9 @@ describe('payment orders', () => {
     expect(await numbers({ status: 2 })).toEqual(['t7', 't4', 't1'])
     expect(await numbers({ number: 't7' })).toEqual(['t7'])
     expect(await numbers({ number: 't_' })).toEqual([])
+    await store.pool.query(`update dirsync.payment_order set out_trade_no = 'o7' where trade_no = 't7'`)
+    expect(await numbers({ number: 'o7' })).toEqual(['t7'])
+    expect(await numbers({ number: 'o' })).toEqual([])
     expect(await numbers({ enterprise: 'X' })).toEqual([])
     const [from, until] = [new Date('2026-11-01T01:00Z'), new Date('2026-11-01T02:00Z')]
     expect(await numbers({ from, until })).toEqual(['t3', 't2'])

@@ -87,6 +87,12 @@ describe('refunds and top-ups', () => {
     expect(await numbersOf({ number: 'r' })).toEqual([])
   })
 
+  test('are listed by their order or account, too', async () => {
+    expect(await numbersOf({ number: 'o3' })).toEqual(['r3'])
+    expect(await numbersOf({ number: 'o3', state: 'unknown' })).toEqual([])
+    expect(await numbersOf({ number: 'a1', kind: 'topups' })).toEqual(['t2', 't1'])
+  })
+
   test('whose sender has died are unknown, though no worker runs', async () => {
     await writeDown(store)
     await writeTopUpDown(store)

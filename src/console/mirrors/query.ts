@@ -95,7 +95,9 @@ const enterprise = plainText(100).optional()
 
 export const OrdersInput = z.object({
   employee: plainText(200).optional().describe('User id'),
-  number: plainText(100).optional().describe('The beginning of a payment order number'),
+  number: plainText(100)
+    .optional()
+    .describe('The beginning of a payment order number, or a whole order number of the merchant'),
   status: z.coerce.number().int().min(-1000).max(1000).optional(),
   from: z.iso.date().optional().describe('First day, in GMT+8'),
   to: z.iso.date().optional().describe('Last day, in GMT+8'),

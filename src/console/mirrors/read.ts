@@ -30,7 +30,7 @@ export interface OrderFilter {
   enterprise?: string | undefined
   userid?: string | undefined
   status?: number | undefined
-  /** The beginning of an order's number. */
+  /** The beginning of an order's number, or the whole number that the merchant gave it. */
   number?: string | undefined
   /** Created at or after `from`, and before `to`. */
   from?: Date | undefined
@@ -62,7 +62,10 @@ export async function listPaymentOrders(
     conditions.push(`o.enterprise_code = any (${place(await enterpriseCodes(db, own))})`)
   if (userid !== undefined) conditions.push(`o.userid = ${place(userid)}`)
   if (status !== undefined) conditions.push(`o.status = ${place(status)}`)
-  if (number !== undefined) conditions.push(`o.trade_no collate "C" like ${place(likeBeginning(number))}`)
+  if (number !== undefined)
+    conditions.push(
+      `(o.trade_no collate "C" like ${place(likeBeginning(number))} or o.out_trade_no = ${place(number)})`,
+    )
   if (from !== undefined) conditions.push(`${MADE} >= ${place(from)}`)
   if (until !== undefined) conditions.push(`${MADE} < ${place(until)}`)
   const position = decodeCursor(z.tuple([z.string(), z.string()]), after)

@@ -78,7 +78,7 @@ export type Line = z.infer<typeof RefundRow> | z.infer<typeof TopUpRow>
 
 export const EntriesInput = z.object({
   state: State.optional(),
-  number: plainText(200).optional().describe('The exact number of an entry'),
+  number: plainText(200).optional().describe('The exact number of an entry, or of its order or account'),
   ...RANGE,
   ...SINCE,
   cursor,

@@ -159,7 +159,13 @@ function filterForm(ask: Ask, input: MoneyInput, states: readonly Line['state'][
         ...states.map(name => ({ value: name, text: textOr(ask.language, `money_state.${name}`, name) })),
       ],
     },
-    { name: 'number', label: t('money.number'), type: 'search', value: input.number, maxlength: 200 },
+    {
+      name: 'number',
+      label: t('money.number_or_target'),
+      type: 'search',
+      value: input.number,
+      maxlength: 200,
+    },
     ...rangeFields(ask, t('money.sent'), input),
   ])
 }

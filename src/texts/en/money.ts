@@ -31,6 +31,7 @@ export const money = {
   'money.quota': '{amount} of quota',
   'money.third': '{amount} of third-party assets',
   'money.number': 'Number',
+  'money.number_or_target': 'Number, order or account',
   'money.order': 'Order',
   'money.account': 'Account',
   'money.amount': 'Amount',

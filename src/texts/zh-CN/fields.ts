@@ -576,7 +576,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'The run that waits or is under way': '等待中或进行中的任务',
   'Since when its schedule has been paused': '自何时起其定时任务已暂停',
   'User id': '员工 ID',
-  'The beginning of a payment order number': '支付订单号的开头',
+  'The beginning of a payment order number, or a whole order number of the merchant':
+    '支付订单号的开头，或完整的商户订单号',
   'First day, in GMT+8': '第一天，按 GMT+8',
   'Last day, in GMT+8': '最后一天，按 GMT+8',
   'Include rows that the platform no longer lists, or is no longer asked for':

@@ -28,6 +28,7 @@ export const money = {
   'money.quota': '{amount} 额度',
   'money.third': '{amount} 第三方资产',
   'money.number': '编号',
+  'money.number_or_target': '编号、订单或账户',
   'money.order': '订单',
   'money.account': '账户',
   'money.amount': '金额',
