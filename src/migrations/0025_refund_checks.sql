@@ -21,7 +21,9 @@ comment on column dirsync.topup.contradicted_at is
 create index refund_contradicted_at on dirsync.refund (contradicted_at) where contradicted_at is not null;
 create index topup_contradicted_at on dirsync.topup (contradicted_at) where contradicted_at is not null;
 
--- What was sent for an order or account.
+-- What was sent for an order or account, and what the platform answered under a trace id.
+create index refund_trace_id on dirsync.refund (left(trace_id, 200));
+create index topup_trace_id on dirsync.topup (left(trace_id, 200));
 create index refund_outer_trade_no on dirsync.refund (outer_trade_no);
 create index topup_account on dirsync.topup (account_openid);
 

@@ -27,6 +27,10 @@ beforeAll(async () => {
     insert into dirsync.department (dept_code, active) select code, true from public.unit;
     insert into dirsync.dead_letter (entity, entity_key, operation, category, platform_code, message, remedy, trace_id)
       values ('employee', 'e1', 'update-employee', 'duplicate_mobile', 1002218007, '{"key": "said.hr_away"}', '{"key": "said.hr_away"}', 'trace-77');
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, trace_id)
+      values ('refund/1', 'order-1', 1, 'unknown', 'ann', 'trace-78');
+    insert into dirsync.topup (external_code, account_openid, amount, state, requested_by, trace_id)
+      values ('topup-1', 'account-1', 1, 'unknown', 'ann', 'trace-79');
     insert into dirsync.sync_run (kind, requested_by) values ('full', 'a test')`)
 })
 
@@ -112,6 +116,22 @@ test('cases are found by number and trace id, codes of the platform with their c
   expect((await search(`run ${id + 1}`)).runs).toEqual([])
 })
 
+test.each([
+  ['refund/1', 'order-1', 'trace-78', '/money/refunds/refund~11', 'Refund refund/1'],
+  ['topup-1', 'account-1', 'trace-79', '/money/topups/topup-1', 'Top-up topup-1'],
+])(
+  'money is found by number, order or account, and trace id: %s, %s, %s',
+  async (number, target, trace, to, title) => {
+    for (const text of [number, target, trace]) {
+      expect((await search(text)).money, text).toMatchObject([{ number, target, state: 'unknown' }])
+      const q = encodeURIComponent(text)
+      expect((await console.browse('reviewer', 'GET', `/search?q=${q}`)).headers.location).toBe(to)
+      expect((await console.browse('reviewer', 'GET', `/search?q=${q}&typing=true`)).body).toContain(title)
+    }
+    expect((await search(number.slice(0, -1))).money).toEqual([])
+  },
+)
+
 test('keys are found whatever their capitals, in the index', async () => {
   for (const text of ['E2', 'e2'])
     expect((await search(text, 'viewer')).employees).toMatchObject([{ userid: 'e2' }])
@@ -169,7 +189,17 @@ test('a limited token finds what it may look at, and has HR asked for nothing el
     }
   }
   const only = await searchAs('overview:read')
-  for (const text of ['e1', 'Person', '13800000001', 'D1', 'acc', 'trace-77', '1002218007', 'run 1'])
+  for (const text of [
+    'e1',
+    'Person',
+    '13800000001',
+    'D1',
+    'acc',
+    'trace-77',
+    'trace-78',
+    '1002218007',
+    'run 1',
+  ])
     expect([text, await only(text)]).toEqual([text, ['not_asked']])
   const some = await searchAs('overview:read', 'cases', 'departments:read')
   expect(await some('trace-77')).toEqual(['asked', 'cases'])

@@ -12,6 +12,7 @@ import { inPath } from '../ui/paths.ts'
 import {
   entryNumber,
   KINDS,
+  type Kind,
   type Line,
   MOST_ENTRIES_COUNTED,
   type MoneyInput,
@@ -222,8 +223,11 @@ function amountOf(ask: Ask, entry: Line): string {
 
 /** The page of an entry. */
 export function pathOf(entry: Line): string {
-  const kind = 'outer_refund_no' in entry ? 'refunds' : 'topups'
-  return `/money/${kind}/${inPath(entryNumber(entry))}`
+  return moneyPath('outer_refund_no' in entry ? 'refunds' : 'topups', entryNumber(entry))
+}
+
+export function moneyPath(kind: Kind, number: string): string {
+  return `/money/${kind}/${inPath(number)}`
 }
 
 function commandOf(entry: Line): 'refund' | 'topup' {

@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { likeBeginning, lowerAscii } from '../../lib/text.ts'
+import { ENTRY_STATES } from '../../money/journal.ts'
 import type { Ask } from '../ask.ts'
 import { permits } from '../auth/scope.ts'
 import { FoundEmployee, findPeople, HrFailure, HrSearch } from '../employees/search.ts'
 import type { NavEntry } from '../endpoint.ts'
+import { KINDS } from '../money/query.ts'
 import type { DepartmentKey, People } from '../people.ts'
 import { RunStanding, STANDING } from '../runs/list.ts'
 
@@ -45,8 +47,13 @@ export const SearchResult = z.object({
       deleted_at: z.date().nullable(),
     }),
   ),
+  money: z
+    .array(
+      z.object({ kind: z.enum(KINDS), number: z.string(), target: z.string(), state: z.enum(ENTRY_STATES) }),
+    )
+    .describe('Refunds and top-ups by their number, that of their order or account, or trace id'),
   more: z
-    .array(z.enum(['cases', 'employees', 'departments']))
+    .array(z.enum(['cases', 'employees', 'departments', 'money']))
     .describe('Of which there are more than the first 20'),
   hr: HrSearch,
   hr_failure: HrFailure,
@@ -66,14 +73,15 @@ const NOTHING: SearchResult = {
   runs: [],
   employees: [],
   departments: [],
+  money: [],
   more: [],
   hr: 'not_asked',
   hr_failure: null,
 }
 
 /**
- * Everything with that name or number: cases by number and trace id, codes of the platform, runs, employees and departments by
- * the beginning of their keys and, as far as HR may be asked, of their names. A limited token finds what it may look at on the
+ * Everything with that name or number: cases by number and trace id, codes of the platform, runs, refunds and top-ups, employees
+ * and departments by the beginning of their keys and, as far as HR may be asked, of their names. A limited token finds what it may look at on the
  * screens of these.
  */
 export async function searchEverything(
@@ -90,7 +98,7 @@ export async function searchEverything(
   const runNumber = caseNumber === undefined ? RUN.exec(wanted)?.[1] : undefined
   const rows = async <Row>(isAsked: boolean, sql: string, values: unknown[]): Promise<Row[]> =>
     isAsked ? ((await pool.query(sql, values)).rows as Row[]) : []
-  const [cases, codes, runs, found] = await Promise.all([
+  const [cases, codes, runs, money, found] = await Promise.all([
     rows<SearchResult['cases'][number]>(
       sees('cases'),
       `select id, state, category, enterprise_code, entity, entity_key, field from dirsync.dead_letter
@@ -109,6 +117,18 @@ export async function searchEverything(
       `select r.id, r.kind, r.requested_at, ${STANDING} from dirsync.sync_run r where id = $1`,
       [runNumber],
     ),
+    rows<SearchResult['money'][number]>(
+      sees('money'),
+      `(select 'refunds' as kind, outer_refund_no as number, outer_trade_no as target, state, sent_at from dirsync.refund
+        where outer_refund_no = $1 or outer_trade_no = $1 or left(trace_id, 200) = left($1, 200)
+        order by sent_at desc limit $2)
+       union all
+       (select 'topups', external_code, account_openid, state, sent_at from dirsync.topup
+        where external_code = $1 or account_openid = $1 or left(trace_id, 200) = left($1, 200)
+        order by sent_at desc limit $2)
+       order by sent_at desc limit $2`,
+      [wanted, limit + 1],
+    ),
     // No user id begins with #, and `case 17` means nobody.
     runNumber !== undefined || (caseNumber !== undefined && !/^\d/.test(wanted))
       ? { employees: [], isCut: false, departments: [], hr: 'not_asked' as const, hr_failure: null }
@@ -118,14 +138,15 @@ export async function searchEverything(
     ? await searchDepartments(pool, wanted, found.departments, limit + 1)
     : []
   const { employees } = found
-  const lists = { cases, employees, departments }
+  const lists = { cases, employees, departments, money }
   return {
     codes,
     runs,
     cases: cases.slice(0, limit),
     employees: employees.slice(0, limit),
     departments: departments.slice(0, limit),
-    more: (['cases', 'employees', 'departments'] as const).filter(
+    money: money.slice(0, limit),
+    more: (['cases', 'employees', 'departments', 'money'] as const).filter(
       kind => lists[kind].length > limit || (kind === 'employees' && found.isCut),
     ),
     hr: found.hr,

@@ -7,6 +7,7 @@ import { mayAs } from '../auth/viewer.ts'
 import { keyWords } from '../cases/parts.ts'
 import { EMPLOYEE_STATUS_TONES, hrTrouble } from '../employees/list-view.ts'
 import { type Endpoint, read } from '../endpoint.ts'
+import { moneyPath } from '../money/view.ts'
 import { runStateWords } from '../runs/words.ts'
 import type { Services } from '../services.ts'
 import { type Block, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
@@ -25,7 +26,7 @@ export function search(services: Services): Endpoint[] {
       tag: 'overview',
       role: 'viewer',
       summary:
-        'Cases, codes of the platform and runs by number; employees and departments by the beginning of their keys, departments and, for reviewers, people also by their names in HR',
+        'Cases, codes of the platform, runs, refunds and top-ups by number; employees and departments by the beginning of their keys, departments and, for reviewers, people also by their names in HR',
       query: z.object({
         q: z
           .string()
@@ -33,7 +34,7 @@ export function search(services: Services): Endpoint[] {
           .max(200)
           .default('')
           .describe(
-            '`#17`, `case 17` or `17`, `run 12`, a trace id, a code of the platform, a user id, an open id, the code or name of a department; for reviewers a name, a work number, a mobile number or an e-mail address',
+            '`#17`, `case 17` or `17`, `run 12`, a trace id, a code of the platform, the number of a refund or top-up or of its order or account, a user id, an open id, the code or name of a department; for reviewers a name, a work number, a mobile number or an e-mail address',
           ),
         typing: z
           .stringbool()
@@ -55,7 +56,8 @@ export function search(services: Services): Endpoint[] {
   ]
 }
 
-type Found<Kind extends 'cases' | 'codes' | 'runs' | 'employees' | 'departments'> = SearchResult[Kind][number]
+type Found<Kind extends 'cases' | 'codes' | 'runs' | 'money' | 'employees' | 'departments'> =
+  SearchResult[Kind][number]
 
 const toCase = ({ id }: Found<'cases'>) => `/cases/${id}`
 const toRun = ({ id }: Found<'runs'>) => `/runs/${id}`
@@ -63,21 +65,27 @@ const toCode = ({ platform_code, category }: Found<'codes'>) =>
   `/cases?${new URLSearchParams({ categories: category, code: String(platform_code) })}`
 const toEmployee = ({ enterprise_code, userid }: Found<'employees'>) =>
   employeePath({ enterpriseCode: enterprise_code, userid })
+const toMoney = ({ kind, number }: Found<'money'>) => moneyPath(kind, number)
 const toDepartment = (row: Found<'departments'>) => departmentPath(row.enterprise_code, row.dept_code)
 
-function addresses({ cases, codes, runs, employees, departments }: SearchResult): string[] {
+function moneyTitle({ t }: Ask, { kind, number }: Found<'money'>): string {
+  return t(kind === 'refunds' ? 'money.refund' : 'money.topup', { number })
+}
+
+function addresses({ cases, codes, runs, employees, departments, money }: SearchResult): string[] {
   return [
     ...cases.map(toCase),
     ...codes.map(toCode),
     ...runs.map(toRun),
     ...employees.map(toEmployee),
     ...departments.map(toDepartment),
+    ...money.map(toMoney),
   ]
 }
 
 function searchShown(ask: Ask, found: SearchResult, q: string): Shown {
   const { t } = ask
-  const { cases, codes, runs, employees, departments } = found
+  const { cases, codes, runs, employees, departments, money } = found
   const isNothing = addresses(found).length === 0
   const group = <Row>(
     caption: string,
@@ -143,6 +151,11 @@ function searchShown(ask: Ask, found: SearchResult, q: string): Shown {
         { title: t('employees.state'), of: row => runStateWords(ask, row) },
         { title: t('overview.requested'), of: row => ({ since: row.requested_at }) },
       ]),
+      ...group(t('nav.money'), money, toMoney, [
+        { title: t('money.number'), kind: 'main', of: row => moneyTitle(ask, row) },
+        { title: t('money.state'), of: ({ state }) => term('money_state', state) },
+        { title: t('search.key'), of: ({ target }) => ({ code: target }) },
+      ]),
     ],
   }
 }
@@ -191,6 +204,7 @@ function typedList(ask: Ask, found: SearchResult, q: string): SafeHtml {
     ${group(t('nav.cases'), found.cases, toCase, row => [`#${row.id} `, term('category', row.category), ' ', keyWords(row)])}
     ${group(t('search.codes'), found.codes, toCode, row => [{ code: row.platform_code }, ' ', term('category', row.category)])}
     ${group(t('nav.runs'), found.runs, toRun, ({ id, kind }) => [`#${id} `, term('run_kind', kind)])}
+    ${group(t('nav.money'), found.money, toMoney, row => [moneyTitle(ask, row), ' ', { soft: term('money_state', row.state) }])}
   </div>`
 }
 

@@ -83,11 +83,13 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '由调用者自定。一天内以相同的键重复请求，得到首次的响应。',
   'Why; kept in the audit': '原因；记入审计',
   'false: they were not paused': 'false 表示并未暂停',
-  '`#17`, `case 17` or `17`, `run 12`, a trace id, a code of the platform, a user id, an open id, the code or name of a department; for reviewers a name, a work number, a mobile number or an e-mail address':
-    '`#17`、`case 17` 或 `17`、`run 12`、跟踪 ID、平台错误码、员工 ID、open id、部门编码或名称；审核员还可使用姓名、工号、手机号或邮箱',
+  '`#17`, `case 17` or `17`, `run 12`, a trace id, a code of the platform, the number of a refund or top-up or of its order or account, a user id, an open id, the code or name of a department; for reviewers a name, a work number, a mobile number or an e-mail address':
+    '`#17`、`case 17` 或 `17`、`run 12`、跟踪 ID、平台错误码、退款或充值的编号及其订单号或账户、员工 ID、open id、部门编码或名称；审核员还可使用姓名、工号、手机号或邮箱',
   'Of a page: a short list of links, also where there is but one, to be shown while one types':
     '用于页面：输入时显示的简短链接列表，只有一个结果时也显示',
   'By number, or by trace id': '按编号或跟踪 ID',
+  'Refunds and top-ups by their number, that of their order or account, or trace id':
+    '退款和充值，按编号、其订单号或账户，或跟踪 ID',
   'Codes of the platform by number, with their unresolved cases':
     '按编号查到的平台错误码，及其未解决的异常项',
   'What the text is of the employee, or begins': '查询文本是员工的哪一项，或其开头',
