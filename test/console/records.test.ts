@@ -172,6 +172,19 @@ test('the page of a refund says why a code leaves it unknown, what the platform 
   expect(body).not.toContain('not shown')
 })
 
+test('the payment order of a refund is a link where the mirror has it, else a command', async () => {
+  await console.pool.query(`
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at, trade_no)
+      values ('in-mirror', 'o-in-mirror', 1, 'accepted', 'ann', now(), 't0'),
+             ('not-mirrored', 'o-not-mirrored', 1, 'accepted', 'ann', now(), 'x9')`)
+  const page = async (number: string) =>
+    (await console.browse('viewer', 'GET', `/money/refunds/${number}`)).body
+  expect(await page('in-mirror')).toContain('href="/mirrors/orders?number=t0"')
+  expect(await page('in-mirror')).not.toContain('orders show')
+  expect(await page('not-mirrored')).not.toContain('/mirrors/orders?number')
+  expect(await page('not-mirrored')).toContain('orders show x9')
+})
+
 test('the page of a refund says how many earlier checks it does not show', async () => {
   await console.pool.query(`
     insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, refunded_before, state, requested_by,

@@ -200,6 +200,7 @@ const Told = z.object({
 
 export const RefundDetails = RefundRow.extend({
   ...Told.shape,
+  is_mirrored: z.boolean().describe('Whether the mirror has its payment order'),
   earlier_checks: z.int().describe('Checks of the order record that were before those among the events'),
 })
 export type RefundDetails = z.infer<typeof RefundDetails>
@@ -210,10 +211,14 @@ export type TopUpDetails = z.infer<typeof TopUpDetails>
 export async function refundDetails(db: Pool, refund: ReadRefund): Promise<RefundDetails> {
   const { state, settled_at, notified_at, misfit_at, left_to_person_at, next_settle_at } = refund
   const events = eventsOf(refund)
-  const checks = await checksOf(db, refund.outer_refund_no)
+  const [checks, { rowCount }] = await Promise.all([
+    checksOf(db, refund.outer_refund_no),
+    db.query(`select from dirsync.payment_order where trade_no collate "C" = $1 limit 1`, [refund.trade_no]),
+  ])
   const shown = checks.reduce((sum, { times }) => sum + times, 0)
   return {
     ...refund,
+    is_mirrored: rowCount === 1,
     // More may have been made since it was read.
     earlier_checks: Math.max(0, refund.settle_attempts - shown),
     events: inOrder([

@@ -294,7 +294,7 @@ function refundFacts(ask: Ask, entry: RefundDetails): Facts {
       t('money.refunded_before'),
       refunded_before === null ? t('money.not_said') : amount(ask, refunded_before, entry.asset_code),
     ],
-    [t('money.trade_no'), trade_no && orderOf(trade_no)],
+    [t('money.trade_no'), trade_no && orderOf(entry, trade_no)],
     ...sentFacts(ask, entry),
     [t('money.asked'), settle_attempts > 0 ? t('money.asked_times', { count: settle_attempts }) : null],
     [t('money.asked_next'), next_settle_at && { since: next_settle_at }],
@@ -330,8 +330,10 @@ function sentFacts(ask: Ask, { enterprise_code, sent_at, requested_by, contradic
   ]
 }
 
-/** Link to the payment order, if the mirror has it. */
-function orderOf(tradeNo: string): Words {
+/** The payment order: a link if the mirror has it, else with the command that asks the platform for it. */
+function orderOf({ is_mirrored, enterprise_code: enterprise }: RefundDetails, tradeNo: string): Words {
+  const of = enterprise === '' ? '' : ` --enterprise ${enterprise}`
+  if (!is_mirrored) return [{ code: tradeNo }, ' ', { soft: `dirsync orders show ${tradeNo}${of}` }]
   return { to: `/mirrors/orders?number=${encodeURIComponent(tradeNo)}`, text: { code: tradeNo } }
 }
 
