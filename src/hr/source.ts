@@ -276,6 +276,11 @@ export class HrSource {
     return (await this.#inspected()).employees
   }
 
+  /** Whether `lookup` reads with the mapping of this fingerprint, and not with the current one for want of it. */
+  hasMapping(fingerprint: string | null): boolean {
+    return fingerprint === null || this.#known.find(fingerprint) !== undefined
+  }
+
   /** The employees' mapping as it was last seen, without a look at HR; undefined where nothing has looked yet. */
   get seenMapping(): EmployeeMapping | undefined {
     return this.#known.latest

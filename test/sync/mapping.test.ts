@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { requestDueRetries } from '../../src/sync/cases/retries.ts'
-import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
+import { type Company, createCompany, endOf, startSilently, until } from '../helpers/company.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { worded } from '../texts/worded.ts'
 
@@ -114,6 +114,87 @@ test('a worker that reads another HR than the planner gives up on a row with a c
   await endOf(company.db, (await requestDueRetries(company.db)) as number)
   expect(await cases()).toEqual([{ state: 'resolved', category: 'unsettled_hr_row' }])
   expect((await company.onPlatform()).get('e0003')).toMatchObject({ remark: 'newer' })
+})
+
+describe('a worker whose file is not the one of the plan', () => {
+  const PLANNED = `select userid, 'Prof. ' || name as name, dept_code, remark, active from mapped`
+  const OTHER = `select userid, 'Sir ' || name as name, dept_code, remark, active from mapped`
+  const file = () => `${company.settings.HR_EMPLOYEES_SQL}.worker`
+
+  const startWorker = async (sql: string) => {
+    await worker.stop()
+    await writeFile(file(), sql)
+    worker = await startSilently({ ...company.settings, HR_EMPLOYEES_SQL: file() }, ['worker'])
+  }
+
+  beforeAll(async () => {
+    await map('select userid, name, dept_code, remark, active from mapped')
+    await company.run('changes')
+    await startWorker(OTHER)
+  })
+  afterAll(async () => {
+    await worker.stop()
+    worker = await company.start(['worker'])
+  })
+
+  const waiting = async () =>
+    (
+      await company.db.query(
+        `select count(*) filter (where outcome = 'wait')::int as waits, count(distinct entity_key)::int as employees,
+                min(dirsync.in_language('en', error)) as error
+         from dirsync.attempt where run_id = (select max(id) from dirsync.sync_run)`,
+      )
+    ).rows[0]
+  /** Whether it has come to this, with everything due at once. */
+  const hurried = (isSo: () => Promise<boolean>) =>
+    until(async () => {
+      await company.db.query('update dirsync.pending set not_before = now() where not_before > now()')
+      await company.db.query(`select pg_notify('dirsync', 'feed')`)
+      return isSo()
+    })
+  const unsettled = async () =>
+    (
+      await company.db.query(
+        `select count(*)::int as n from dirsync.dead_letter where category = 'unsettled_hr_row' and state <> 'resolved'`,
+      )
+    ).rows[0].n
+
+  test('waits for it, without another plan, and goes on once it has it', async () => {
+    await map(PLANNED)
+    const { rows } = await company.db.query(`select dirsync.resync('changes')::int as id`)
+    await until(async () => (await waiting()).employees === EMPLOYEES)
+    expect(await waiting()).toEqual({
+      waits: EMPLOYEES,
+      employees: EMPLOYEES,
+      error: expect.stringContaining('give every process the same file'),
+    })
+    expect((await company.db.query('select max(id)::int as id from dirsync.sync_run')).rows).toEqual(rows)
+    await startWorker(PLANNED)
+    await hurried(async () => (await company.db.query('select from dirsync.pending')).rowCount === 0)
+    expect(await endOf(company.db, rows[0].id)).toMatchObject({
+      result: { outcomes: { updated: EMPLOYEES } },
+    })
+    expect(await unsettled()).toBe(0)
+  })
+
+  test('is no longer waited for once a plan with its file has passed', async () => {
+    await map(OTHER.replace('Sir', 'Lady'))
+    await company.db.query(`select dirsync.resync('changes')`)
+    await until(async () => (await waiting()).employees === EMPLOYEES)
+    const next = PLANNED.replace('Prof.', 'Lord')
+    await writeFile(file(), next)
+    await map(next)
+    await company.run('changes')
+    expect(await unsettled()).toBe(0)
+    expect((await company.db.query('select from dirsync.pending')).rowCount).toBe(0)
+  })
+
+  test('gives up after four waits, with a case', async () => {
+    await map(OTHER.replace('Sir', 'Dame'))
+    await company.db.query(`select dirsync.resync('changes')`)
+    await hurried(async () => (await unsettled()) === EMPLOYEES)
+    expect(await waiting()).toMatchObject({ waits: 4 * EMPLOYEES })
+  })
 })
 
 test.each([

@@ -252,6 +252,9 @@ function comesBack(attempt: Attempt, story: EmployeeStory): Five {
   }
   if (outcome === 'halted' && !isCalled)
     return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_queued'), LATER]
+  // The platform has told it to wait otherwise.
+  if (outcome === 'wait' && !isCalled)
+    return [READ, IN_SCOPE, say('waiting', 'checked_unsettled', values), LATER, LATER]
   const text = outcome === 'wait' || platform_code !== null ? 'put_off' : 'asked_again'
   return [READ, IN_SCOPE, PASSED, say('waiting', text, values), LATER]
 }

@@ -13,8 +13,8 @@ export function retryDelay(attempts: number, random: number): number {
 }
 
 /**
- * Milliseconds until a deletion that cannot be decided yet is looked at again, after it had to wait so often in a row: a minute,
- * doubling up to half an hour. Those of a run come back together, and share a reading of HR.
+ * Milliseconds until a deletion that cannot be decided yet, or work whose mapping a worker lacks, is looked at again, after it had to
+ * wait so often in a row: a minute, doubling up to half an hour. Those of a run come back together, and share a reading of HR.
  */
 export function waitingDelay(waits: number): number {
   return Math.min(60_000 * 2 ** waits, HOUR / 2)

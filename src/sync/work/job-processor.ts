@@ -2,7 +2,7 @@ import type { EmployeeKey } from '../../directory/employee.ts'
 import { parseActive } from '../../directory/field-rules.ts'
 import { rowHash } from '../../directory/hash.ts'
 import { HrDeliveryError, HrTooSlowError, HrUnavailableError, isOfHr, noSourceHas } from '../../hr/source.ts'
-import type { HrSources, NamedSource } from '../../hr/sources.ts'
+import { type HrSources, mappingFor, type NamedSource } from '../../hr/sources.ts'
 import { Batcher } from '../../lib/batcher.ts'
 import type { Pool } from '../../lib/database.ts'
 import { inHand } from '../../lib/in-hand.ts'
@@ -62,7 +62,8 @@ import { RowReader } from './row-reader.ts'
 /** A job that has lost its worker this often in the middle is parked. */
 const MAX_STARTS = 25
 /**
- * A job that finds another HR row than the plan this often in a row is parked: its worker and the planner read different data.
+ * A job that finds another HR row than the plan this often in a row is parked: its worker and the planner read different data, or
+ * with different mappings.
  */
 const MAX_REPLANS = 5
 /** HR answers, but not yet with what a deletion has to go by. */
@@ -73,6 +74,8 @@ const LOCKED_MS = 1000
 const SETTLED_WITHIN_MS = 100
 /** How long executions that are broken off have to end. */
 const GRACE_MS = 700
+/** Why a worker whose mapping is not the plan's does not send. */
+const OTHER_MAPPING = message('said.other_mapping')
 /** More waits in a row than this make none longer. */
 const MAX_WAITS = 5
 
@@ -303,10 +306,22 @@ export class JobProcessor {
         if (claimed.isLost && row !== 'duplicate' && sourceHash === claimed.heldHash)
           return { result: await locateRejected(employee, claimed, platform) }
         // If the row is the one of the held plan, worker and plan agree: replan without counting it.
-        return (claimed.isHeld && sourceHash === claimed.heldHash) ||
-          (await inARow(this.#deps.pool, key, 'replan', MAX_REPLANS)) + 1 < MAX_REPLANS
-          ? { result: unfinished('replan', atOnce(claimed)) }
-          : { result: planNeverMatches(claimed) }
+        if (claimed.isHeld && sourceHash === claimed.heldHash)
+          return { result: unfinished('replan', atOnce(claimed)) }
+        // A row that was read with another mapping than the plan's is no newer one: it waits for a worker that has the plan's.
+        const lacksMapping = !source.hr.hasMapping(mappingFor(source, claimed.mapping))
+        const outcome = lacksMapping ? 'wait' : 'replan'
+        const times = await inARow(this.#deps.pool, key, outcome, MAX_REPLANS)
+        if (times + 1 >= MAX_REPLANS) return { result: planNeverMatches(claimed) }
+        return {
+          result: lacksMapping
+            ? unfinished(
+                outcome,
+                { ...atOnce(claimed), delayMs: waitingDelay(times) },
+                { error: OTHER_MAPPING },
+              )
+            : unfinished(outcome, atOnce(claimed)),
+        }
       }
       const { named, isHeld, heldHash } = claimed
       if (named && row !== 'duplicate') {

@@ -112,6 +112,8 @@ export const saidTexts = {
     'Workers found another HR row than the plan, {count} times in a row, so nothing was sent.',
   'said.unsettled_remedy':
     'See that every process reads the same HR with the same mapping and the same rights, that none reads a replica that lags behind, and that no column of the mapping differs at every read.',
+  'said.other_mapping':
+    'The mapping of this worker is not the one of the plan. It waits for a worker that has it: give every process the same file.',
   'said.not_stored': 'PostgreSQL refused to store what came of this job ({reason}).',
   'said.not_stored_remedy':
     'Look for an odd value of this entity in HR and on the platform, mend it, then retry. Report it with this message if there is none.',

@@ -179,6 +179,8 @@ export const failures = {
   'said.unsettled': '工作进程读到的人事数据连续 {count} 次与计划不同，因此未发送。',
   'said.unsettled_remedy':
     '请确认各进程读取的是同一人事系统，映射和权限一致，没有进程读取滞后的副本，且映射中没有每次读取都会变化的列。',
+  'said.other_mapping':
+    '该工作进程的映射与计划所用的映射不同。等待使用同一映射的工作进程：请让所有进程使用相同的映射文件。',
   'said.not_stored': 'PostgreSQL 拒绝保存此次处理的结果（{reason}）。',
   'said.not_stored_remedy':
     '请检查该对象在人事系统和平台上是否有异常值，更正后重试。如没有，请附上此信息报告问题。',

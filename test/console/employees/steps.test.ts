@@ -334,6 +334,11 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
     ['failed read_hr_away', NOT_REACHED, NOT_REACHED, NOT_REACHED, NOT_REACHED],
   ],
   [
+    'wait, for a worker that has the mapping',
+    story({ attempts: [attempt('wait', { error: inWords('give every process the same file') })] }),
+    [READ, SCOPE, 'waiting checked_unsettled', LATER, LATER],
+  ],
+  [
     'replan',
     story({ attempts: [attempt('replan')] }),
     [READ, SCOPE, 'waiting checked_row_changed', LATER, LATER],
