@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { DatabaseError } from 'pg'
-import { CodedError, message } from '../texts/message.ts'
+import { CodedError, type MessageValue, message } from '../texts/message.ts'
 import { codeOf, pemFile, READ_ONLY, sentenceOf, TlsSettingError } from './failure.ts'
 import type { Logger } from './logger.ts'
 import { within } from './waiting.ts'
@@ -166,12 +166,31 @@ function postgresAddress(url: string): string {
 /** The files that an address may name for TLS. */
 const FILES = { sslrootcert: 'CERTIFICATE', sslcert: 'CERTIFICATE', sslkey: 'PRIVATE KEY' } as const
 
-/** @throws TlsSettingError for a file that the driver could not read, or that lacks what TLS would take from it */
-function checkFiles(url: string): void {
+/** What the driver takes for TLS … */
+const PARAMETERS = ['sslmode', ...Object.keys(FILES), 'sslnegotiation', 'ssl']
+/** … and what it passes over without harm, since an address for libpq may have it. */
+const OF_LIBPQ = /^(?:ssl(?:password|crl|crldir|sni|compression|certmode)|ssl_(?:min|max)_protocol_version)$/
+/** libpq's `allow` is taken as the others are, and not offered. */
+const MODES = ['disable', 'no-verify', 'prefer', 'require', 'verify-ca', 'verify-full']
+
+/**
+ * The driver passes over a name that it does not know, and would encrypt nothing.
+ * @throws TlsSettingError for a misspelt parameter or mode, and for a file that the driver could not read, or that lacks what TLS
+ * would take from it
+ */
+function checkTls(url: string): void {
   // Of a name that is given twice, the last value, as the driver takes it.
   const given: Record<string, string> = Object.fromEntries(new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]))
-  const { sslmode = '', uselibpqcompat } = given
-  const isOff = sslmode === 'disable'
+  const { sslmode = 'disable', uselibpqcompat } = given
+  const unknown = Object.keys(given).find(
+    name =>
+      /^(?:ssl|tls)/i.test(name.replace(/[-_]/g, '')) && !PARAMETERS.includes(name) && !OF_LIBPQ.test(name),
+  )
+  if (unknown !== undefined)
+    throw unusable(message('said.wanted_parameters', { name: unknown, names: PARAMETERS }))
+  if (![...MODES, 'allow'].includes(sslmode))
+    throw unusable(message('said.wanted_ssl_mode', { name: 'sslmode', names: MODES }))
+  const isOff = given.sslmode === 'disable'
   const isUnchecked = sslmode === 'no-verify' || (sslmode === 'prefer' && uselibpqcompat === 'true')
   for (const [name, kind] of Object.entries(FILES)) {
     const isUnused = isOff || (isUnchecked && name === 'sslrootcert')
@@ -191,11 +210,13 @@ export class PostgresClient extends pg.Client {
     const { connectionString: url = '', ...others } = config
     let trouble: TlsSettingError | null = null
     try {
-      checkFiles(url)
+      checkTls(url)
       super({ ...others, connectionString: postgresAddress(url) })
     } catch (error) {
       super({ ...others, sslnegotiation: 'postgres' }) // never connected
-      trouble = error instanceof TlsSettingError ? error : unusable(error)
+      // Its first sentence: the driver goes on about the risks of another setting.
+      const reason = () => sentenceOf(error).replace('SECURITY WARNING: ', '').split('. ', 1)
+      trouble = error instanceof TlsSettingError ? error : unusable(reason())
     }
     this.#trouble = trouble
   }
@@ -209,9 +230,7 @@ export class PostgresClient extends pg.Client {
   }
 }
 
-function unusable(error: unknown): TlsSettingError {
-  // Its first sentence: the driver goes on about the risks of another setting.
-  const reason = sentenceOf(error).replace('SECURITY WARNING: ', '').split('. ', 1)
+function unusable(reason: MessageValue): TlsSettingError {
   return new TlsSettingError(message('said.address_unusable', { reason }), message('said.correct_tls'))
 }
 

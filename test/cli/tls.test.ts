@@ -86,6 +86,9 @@ test.each([
   '?sslmode=no-verify&sslrootcert=FOLDER/employees.sql',
   '?uselibpqcompat=true&sslmode=prefer&sslrootcert=FOLDER/employees.sql',
   '?sslrootcert=FOLDER/employees.sql&sslrootcert=CA',
+  // What libpq knows besides is not taken for a misspelling.
+  '?sslmode=no-verify&sslsni=1&ssl_min_protocol_version=TLSv1.2',
+  '?ssl=no-verify&sslnegotiation=postgres',
 ])('with %j HR and dirsync’s own database are used', async parameters => {
   expect(await dirsync(['hr', 'check'], asHr(parameters))).toMatchObject({ code: 0, stderr: '' })
   expect(await dirsync(['migrate'], asOwn(parameters))).toMatchObject({ code: 0 })
@@ -121,6 +124,7 @@ test('the same of dirsync’s own database, in the language of the reader', asyn
   )
 })
 
+const CORRECT = 'Correct the address: "PostgreSQL with TLS" in docs/mapping.md lists what it may say.'
 const PATH = 'Correct its path in the address, or let dirsync read it.'
 
 test.each([
@@ -139,8 +143,18 @@ test.each([
   [
     '?uselibpqcompat=true&sslmode=verify-ca',
     'its address cannot be used (Using sslmode=verify-ca requires specifying a CA with sslrootcert)',
-    'Correct the address: "PostgreSQL with TLS" in docs/mapping.md lists what it may say.',
+    CORRECT,
   ],
+  ...['ssl-mode', 'sslMode', 'SSLMODE', 'ssl_mode', 'tls', 'tlsMode', 'SSL'].map(name => [
+    `?${name}=require`,
+    `its address cannot be used (should have no parameter ${name}; there are sslmode, sslrootcert, sslcert, sslkey, sslnegotiation, ssl)`,
+    CORRECT,
+  ]),
+  ...['verify_full', 'required', ''].map(mode => [
+    `?sslmode=${mode}`,
+    'its address cannot be used (should have one of disable, no-verify, prefer, require, verify-ca, verify-full as sslmode)',
+    CORRECT,
+  ]),
 ])('%s is what is wrong, not the server', async (parameters, what, remedy) => {
   const placed = (text: string) => text.replaceAll('FOLDER', folder)
   const said = placed(`cannot be reached with TLS: ${what}. ${remedy}`)

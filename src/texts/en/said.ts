@@ -577,7 +577,7 @@ export const saidTexts = {
   'said.wanted_https': 'should begin with https://, unless it is on this machine',
   'said.wanted_openid': 'should have openid among its scopes',
   'said.wanted_parameters': 'should have no parameter {name}; there are {names}',
-  'said.wanted_ssl_mode': 'should have one of {names} as ssl-mode',
+  'said.wanted_ssl_mode': 'should have one of {names} as {name}',
   'said.wanted_no_ssl_files': 'should have no ssl files with ssl-mode=disabled',
   'said.wanted_verify': 'should have ssl-mode=verify-ca or verify-identity with ssl-ca',
   'said.wanted_cert_and_key': 'should have ssl-cert and ssl-key, or neither',

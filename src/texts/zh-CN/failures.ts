@@ -613,7 +613,7 @@ export const failures = {
   'said.wanted_https': '应以 https:// 开头，本机地址除外',
   'said.wanted_openid': '其中应包含 openid',
   'said.wanted_parameters': '不应有参数 {name}；可用的参数：{names}',
-  'said.wanted_ssl_mode': 'ssl-mode 应为以下之一：{names}',
+  'said.wanted_ssl_mode': '{name} 应为以下之一：{names}',
   'said.wanted_no_ssl_files': 'ssl-mode=disabled 时不应指定 ssl 文件',
   'said.wanted_verify': '指定 ssl-ca 时，ssl-mode 应为 verify-ca 或 verify-identity',
   'said.wanted_cert_and_key': 'ssl-cert 和 ssl-key 应同时指定或都不指定',
