@@ -428,6 +428,24 @@ from beisen
     expect(JSON.parse(stdout)).toMatchObject({ rows: 40, active: 30 })
   })
 
+  test.each([
+    ['that is still being written', '工号,姓名\n1,甲\n', '60s', 'the file staff.csv was still being written'],
+    [
+      'with a column name twice',
+      '工号,工号\n1,甲\n',
+      '0s',
+      'staff.csv has the same name for columns 1 and 2',
+    ],
+  ])('a file %s is said to be, as hr check does', async (_, text, complete, what) => {
+    const delivery = await temporaryFolder()
+    await writeFile(join(delivery, 'staff.csv'), text)
+    const { code, stderr } = await hr(`files:${delivery}`, ['init', '--yes'], '', {
+      HR_FILES_COMPLETE: complete,
+    })
+    expect(stderr).toContain(what)
+    expect(code).toBe(1)
+  })
+
   test('an empty status counts as in service unless a person says otherwise', {
     tags: 'mariadb',
   }, async () => {

@@ -2,7 +2,7 @@ import { addAbortListener } from 'node:events'
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import { type Message, message } from '../../texts/message.ts'
-import { HrUnavailableError, mappingRefused, onlyPlaceOf, placeAfter } from '../errors.ts'
+import { HrDeliveryError, HrUnavailableError, mappingRefused, onlyPlaceOf, placeAfter } from '../errors.ts'
 import { type Statement, wrapped } from '../rows.ts'
 import {
   type DescribedColumn,
@@ -82,8 +82,12 @@ export class FilesServer implements HrServer {
     }
   }
 
-  tables(): Promise<HrTable[]> {
-    return this.#deliveries.read({ tables: null }, readTables)
+  /** @throws HrDeliveryError also where none of the files could be read */
+  async tables(): Promise<HrTable[]> {
+    const tables = await this.#deliveries.read({ tables: null }, readTables)
+    if (tables.length > 0) return tables
+    const { problem } = await this.#deliveries.refresh(null)
+    throw new HrDeliveryError(this.#deliveries.folder, problem)
   }
 
   async facts(): Promise<HrFacts> {
