@@ -1,5 +1,6 @@
 import type { QueryError } from 'mysql2'
 import { HANDSHAKE, sentenceOf } from '../../lib/failure.ts'
+import { inWords, message } from '../../texts/message.ts'
 import {
   HrTooSlowError,
   hrAway,
@@ -32,6 +33,9 @@ const RAISED = new Set([1643, 1644])
 
 /** ER_SUBQUERY_NO_1_ROW. */
 const SUBQUERY_OF_MANY = 1242
+
+/** ER_ACCESS_DENIED_ERROR. */
+const ACCESS_DENIED = 1045
 
 /** By the server's number of an error, or by the driver's code. */
 const REFUSALS: Record<number | string, 'login' | 'database' | 'right' | 'full' | 'lock' | 'lost'> = {
@@ -69,6 +73,11 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
   if (isExplained(error)) return error
   const { errno, code, sqlState, sqlMessage } = error as Partial<ServerError>
   if (errno !== undefined && TOO_SLOW.has(errno) && timeoutMs !== null) return new HrTooSlowError(timeoutMs)
+  // The login was long ago: MariaDB says so of the user whose rights a view has.
+  if (errno === ACCESS_DENIED && statement && sqlMessage) {
+    const reason = inWords(`${sqlMessage} (${sqlState}, error ${errno})`)
+    return mappingRefused(statement.mapping.file, message('said.definer_denied', { reason }), null, error)
+  }
   const refusal = REFUSALS[errno ?? code ?? '']
   if (refusal) return hrRefuses(refusal, code ?? String(errno), error)
   if (code === HANDSHAKE) return hrAway(sentenceOf(error).split('\n', 1)[0] ?? code, error, TLS)
@@ -81,8 +90,8 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
   const isAboutTheStatement = ABOUT_THE_STATEMENT.test(sqlState) || ALSO_ABOUT_THE_STATEMENT.has(errno)
   if (!isAboutTheStatement || RAISED.has(errno)) return valueRefused(file, state, null)
   const place = placeOf(sqlMessage, statement)
-  const message = place ? sqlMessage.replace(/ at line \d+$/, '') : sqlMessage
-  return mappingRefused(file, `${message} (${sqlState}, error ${errno})`, place, error)
+  const words = place ? sqlMessage.replace(/ at line \d+$/, '') : sqlMessage
+  return mappingRefused(file, `${words} (${sqlState}, error ${errno})`, place, error)
 }
 
 /** For a syntax error MySQL gives the text after it and its line; for other errors only the name concerned. */

@@ -202,6 +202,8 @@ export const saidTexts = {
   'said.value_refused_otherwise': 'the query failed on a value in HR ({state})',
   'said.culprit': '{reason}. It is column {column}.',
   'said.culprit_of': '{reason}. It is column {column} of employee {userid}.',
+  'said.definer_denied':
+    '{reason}; the definer of a view may be gone or locked: let HR make the view anew, with a definer who may read its tables',
   'said.subquery_of_many':
     'a subquery returned more than one row for an employee ({state}); make it return one, such as with max() or limit 1',
   'said.row_too_long':

@@ -265,6 +265,8 @@ export const failures = {
   'said.value_refused_otherwise': '查询在人事系统的某个值上失败（{state}）',
   'said.culprit': '{reason}。问题出在 {column} 列。',
   'said.culprit_of': '{reason}。问题出在员工 {userid} 的 {column} 列。',
+  'said.definer_denied':
+    '{reason}；视图的定义者（definer）可能已被删除或锁定：请让人事系统管理员以有权读取其表的定义者重新创建该视图',
   'said.subquery_of_many':
     '子查询对一名员工返回了多行（{state}）；请让其只返回一行，例如使用 max() 或 limit 1',
   'said.row_too_long':

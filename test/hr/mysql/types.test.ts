@@ -158,6 +158,23 @@ test('words of a function in HR are not passed on, whatever state it raises', as
   )
 })
 
+test('a view whose definer is gone is not called a refused login', async () => {
+  const { url, name, admin } = await hr('create table person (id int, nick text)')
+  await admin.query(`create user ${name}_definer; grant select on ${name}.* to ${name}_definer;
+    create definer = ${name}_definer sql security definer view staff as select * from person;
+    drop user ${name}_definer;
+    create user ${name}_reader identified by 'reader'; grant select on ${name}.* to ${name}_reader`)
+  onTestFinished(() => void admin.query(`drop user ${name}_reader`))
+  const source = hrSource(
+    url.replace('root', `${name}_reader:reader`),
+    'select id as userid, nick as name from staff',
+  )
+  await expect(source.inspect()).rejects.toMatchObject({
+    code: 'MAPPING_SQL',
+    message: expect.stringMatching(isMysql ? /error 1449/ : /Access denied .*error 1045.*definer of a view/),
+  })
+})
+
 test.each([
   ['select id as userid,\n  nick as name\nfrom person\nwhere nik > 1', 4, 7],
   ['select id as userid, nick as name from persons', 1, 40],
