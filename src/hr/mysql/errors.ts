@@ -26,8 +26,8 @@ const TRANSIENT = new Set([
 
 /** Classes whose messages are about the statement's text and the schema's names, never about values of rows. */
 const ABOUT_THE_STATEMENT = /^(?:42|0A|25)/
-/** Others of the kind: a union of unequal SELECTs, incompatible collations, a broken view, names unknown to the server. */
-const ALSO_ABOUT_THE_STATEMENT = new Set([1193, 1222, 1241, 1267, 1270, 1271, 1356, 1449])
+/** Others of the kind: a union of unequal SELECTs, incompatible collations, a broken view, names and types unknown to the server. */
+const ALSO_ABOUT_THE_STATEMENT = new Set([1193, 1222, 1241, 1267, 1270, 1271, 1356, 1449, 4161])
 /** Raised by a function of HR's own, with its own state and message. */
 const RAISED = new Set([1643, 1644])
 

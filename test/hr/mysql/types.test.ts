@@ -175,6 +175,12 @@ test('a view whose definer is gone is not called a refused login', async () => {
   })
 })
 
+test('a type that a cast cannot have is a mistake in the SELECT, not a value', async () => {
+  const { url } = await hr('create table person (id int, nick text)')
+  const source = hrSource(url, 'select id as userid, cast(nick as nothing) as name from person')
+  await expect(source.inspect()).rejects.toMatchObject({ code: 'MAPPING_SQL' })
+})
+
 test.each([
   ['select id as userid,\n  nick as name\nfrom person\nwhere nik > 1', 4, 7],
   ['select id as userid, nick as name from persons', 1, 40],
