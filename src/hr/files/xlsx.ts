@@ -210,14 +210,21 @@ function unescaped(text: string): string {
 interface Style {
   /** As a day or a time. */
   isDate: boolean
-  /** The fewest digits of a whole number; 0: as many as it has. */
-  digits: number
+  /** Of a whole number; empty: its digits alone. */
+  shape: readonly Piece[]
 }
 
-const PLAIN: Style = { isDate: false, digits: 0 }
+/** A text, or the place of a digit, with what stands there if the number has none. */
+type Piece = { text: string } | { digit: '0' | '' }
 
-/** The first section of a format such as `00000;[Red]-00000`, which is that of positive numbers. */
-const ZEROS = /^(?:\[[^\]<>=]*\])*(0+)(?:_.)*(?:;|$)/
+const PLAIN: Style = { isDate: false, shape: [] }
+
+/**
+ * The first section of a format such as `"E"0000;[Red]-0000`, which is that of positive numbers, if it has only colours, texts
+ * and places of digits.
+ */
+const SECTION = /^((?:\[[^\]<>=]*\]|"[^"]*"|\\.|_.|\*.|General|[-+() 0#\u0080-\uffff])+)(?:;|$)/i
+const PIECES = /\[[^\]]*\]|"([^"]*)"|\\(.)|_.|\*.|(General|[0#])|(.)/gi
 
 type Epoch = 1900 | 1904
 
@@ -252,7 +259,17 @@ async function cellStyles(stream: Readable | null): Promise<Style[]> {
 }
 
 function styleOf(format: string): Style {
-  return { isDate: showsDate(format), digits: ZEROS.exec(format)?.[1]?.length ?? 0 }
+  return { isDate: showsDate(format), shape: shapeOf(format) }
+}
+
+function shapeOf(format: string): Piece[] {
+  const section = SECTION.exec(format)?.[1] ?? ''
+  const pieces = [...section.matchAll(PIECES)].flatMap(([, quoted, escaped, digit, literal]): Piece[] => {
+    if (digit !== undefined) return [{ digit: digit === '#' ? '' : '0' }]
+    const text = quoted ?? escaped ?? literal
+    return text ? [{ text }] : []
+  })
+  return pieces.some(piece => 'digit' in piece) ? pieces : []
 }
 
 /** Ignores a format's literal texts, colours and languages. */
@@ -289,8 +306,20 @@ function numberText(text: string): string {
   return rounded.toExponential().toUpperCase()
 }
 
-function withZeros(number: string, { digits }: Style): string {
-  return /^\d+$/.test(number) ? number.padStart(digits, '0') : number
+/** The digits fill the places from the right; the first place takes all that are left. */
+function inShape(number: string, { shape }: Style): string {
+  if (shape.length === 0 || !/^\d+$/.test(number)) return number
+  const first = shape.findIndex(piece => 'digit' in piece)
+  let [rest, text] = [number, '']
+  for (const [i, piece] of [...shape.entries()].reverse()) {
+    if ('text' in piece) text = piece.text + text
+    else {
+      const digits = i === first ? rest : rest.slice(-1)
+      rest = rest.slice(0, rest.length - digits.length)
+      text = (digits || piece.digit) + text
+    }
+  }
+  return text
 }
 
 // Cells
@@ -365,7 +394,7 @@ function cellText(
   if (type === 'd') return value.replace('T', ' ').replace(/ 00:00:00(?:\.0+)?Z?$/, '')
   if (type === 'e')
     throw new FileProblem(file => message('said.file_formula', { file, value, cell: place, sheet }))
-  return (style.isDate ? dateText(Number(value), epoch) : null) ?? withZeros(numberText(value), style)
+  return (style.isDate ? dateText(Number(value), epoch) : null) ?? inShape(numberText(value), style)
 }
 
 /** From a cell reference, such as 27 for AB7. */

@@ -11,15 +11,22 @@ const MAIN = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main'
 const RELATIONS = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
 
 /** A workbook as Excel writes one, as far as it is read. Styles: 0 plain, 1 a day, 2 a format with a year of its own, 3 a red number, 4 and 5 five
- * digits, 6 digits with a fraction. */
+ * digits, 6 digits with a fraction; from 7 on `formats`. */
 export function workbook(
   sheets: SheetXml[],
   {
     texts = [],
     date1904 = false,
     isPacked = false,
+    formats = [],
     moreStyles = '',
-  }: { texts?: string[]; date1904?: boolean; isPacked?: boolean; moreStyles?: string } = {},
+  }: {
+    texts?: string[]
+    date1904?: boolean
+    isPacked?: boolean
+    formats?: string[]
+    moreStyles?: string
+  } = {},
 ): Buffer {
   const list = sheets.map(({ name }, i) => `<sheet name="${name}" sheetId="${i + 1}" r:id="rId${i + 1}"/>`)
   const relations = sheets.map(
@@ -40,8 +47,8 @@ export function workbook(
       'xl/styles.xml',
       `<styleSheet xmlns="${MAIN}"><numFmts><numFmt numFmtId="164" formatCode="yyyy&quot;年&quot;m&quot;月&quot;d&quot;日&quot;"/>
        <numFmt numFmtId="165" formatCode="[Red]0.00&quot; days&quot;"/><numFmt numFmtId="166" formatCode="00000"/>
-       <numFmt numFmtId="167" formatCode="00000;[Red]-00000;&quot;none&quot;"/><numFmt numFmtId="168" formatCode="000.00"/></numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs>
-       <cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="165"/><xf numFmtId="166"/><xf numFmtId="167"/><xf numFmtId="168"/>${moreStyles}</cellXfs></styleSheet>`,
+       <numFmt numFmtId="167" formatCode="00000;[Red]-00000;&quot;none&quot;"/><numFmt numFmtId="168" formatCode="000.00"/>${formats.map((code, i) => `<numFmt numFmtId="${169 + i}" formatCode="${code.replaceAll('"', '&quot;')}"/>`).join('')}</numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs>
+       <cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="165"/><xf numFmtId="166"/><xf numFmtId="167"/><xf numFmtId="168"/>${formats.map((_, i) => `<xf numFmtId="${169 + i}"/>`).join('')}${moreStyles}</cellXfs></styleSheet>`,
     ],
     ...sheets.map(({ rows }, i): [string, string] => [
       `xl/worksheets/sheet${i + 1}.xml`,

@@ -86,6 +86,33 @@ test('a whole number keeps the zeros that its format puts before it', async () =
   ])
 })
 
+test('a whole number has the text that its format puts around it', async () => {
+  const values: [format: string, value: string, shown: string][] = [
+    ['"E"0000', '1', 'E0001'],
+    ['"E"0000', '123456', 'E123456'],
+    ['"E"0000', '-1', '-1'],
+    ['"E"0000;[Red]"minus "0000', '1', 'E0001'],
+    ['\\E0', '7', 'E7'],
+    ['[Blue]0000"号"_ ', '42', '0042号'],
+    ['0000号', '42', '0042号'],
+    ['000-0000', '1234567', '123-4567'],
+    ['000-0000', '42', '000-0042'],
+    ['000-0000', '123456789', '12345-6789'],
+    ['"E"#', '12', 'E12'],
+    ['"E"General', '12', 'E12'],
+    ['# 000', '1234', '1 234'],
+    // What stands for an amount is the number alone.
+    ['#,##0"元"', '1234', '1234'],
+    ['0.0"级"', '1.5', '1.5'],
+    ['0%', '1', '1'],
+    ['[=1]"男";"女"', '1', '1'],
+    ['"none"', '1', '1'],
+  ]
+  const formats = values.map(([format]) => format)
+  const cells = values.map(([, value], i) => `<c s="${7 + i}"><v>${value}</v></c>`)
+  expect(await remarks(workbook([staff(...cells)], { formats }))).toEqual(values.map(([, , shown]) => shown))
+})
+
 test('what Excel shows as a day or a time is one', async () => {
   const values: [style: number, value: string, shown: string][] = [
     [1, '45351', '2024-02-29'],
