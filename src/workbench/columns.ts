@@ -219,7 +219,16 @@ function lengthOf(text: string): number {
  */
 
 export interface Doubt {
-  kind: 'leavers' | 'same' | 'empty' | 'zeros' | 'rewritten' | 'nulls' | 'latin1' | `${PersonalKind}_userid`
+  kind:
+    | 'leavers'
+    | 'same'
+    | 'empty'
+    | 'zeros'
+    | 'rewritten'
+    | 'guarded'
+    | 'nulls'
+    | 'latin1'
+    | `${PersonalKind}_userid`
   /** The column of the mapping. */
   field: string
   rows: number
@@ -246,8 +255,14 @@ const OFTEN_SAME = new Set(['category', 'cost_center_id', 'card_type', 'mobile_a
 const OFTEN_EMPTY = new Set(['card_type', 'mobile_area'])
 /** Columns that may hold numbers with leading zeros. */
 const NUMBERED = ['userid', 'corp_code', 'dept_code']
-/** A number as programs write it that took an id for one: 1001.0, 4.4052419880101E+17. */
-const REWRITTEN = /^\d+\.0+$|^\d(?:\.\d+)?E\+\d+$/i
+/** How programs write ids that they take for numbers. */
+const WRITTEN = {
+  /** 1001.0, 4.4052419880101E+17 */
+  rewritten: /^\d+\.0+$|^\d(?:\.\d+)?E\+\d+$/i,
+  /** ="00001" and '00001, so that a spreadsheet keeps the zeros. */
+  guarded: /^="[^"]*"$|^'[^']+$/,
+} as const
+const KINDS_WRITTEN = ['rewritten', 'guarded'] as const
 /** What exports write for no value. */
 const NULLS = ['NULL', '\\N', '(null)']
 /** The characters that MySQL's latin1, which is Windows-1252, has for bytes from 128 on. */
@@ -263,7 +278,7 @@ export class DoubtCollector {
   /** For numbers of employees in files, by column: rows by length, or null once one is not a number or begins with a zero. */
   readonly #lengths: Map<string, Map<number, number> | null>
   /** Of the same columns. */
-  readonly #rewritten = new Map<string, number>()
+  readonly #written = { rewritten: new Map<string, number>(), guarded: new Map<string, number>() }
   /** Of names in MySQL: how many there are, and how many may be Chinese whose bytes were read as latin1. */
   readonly #names: { all: number; latin1: number } | null
   readonly #columns: readonly string[]
@@ -292,7 +307,8 @@ export class DoubtCollector {
     if (personal !== null) count(this.#personal, personal)
     for (const [column, lengths] of this.#lengths) {
       this.#addLength(column, lengths, row[column] ?? '')
-      if (REWRITTEN.test(row[column] ?? '')) count(this.#rewritten, column)
+      for (const kind of KINDS_WRITTEN)
+        if (WRITTEN[kind].test(row[column] ?? '')) count(this.#written[kind], column)
     }
     for (const column of this.#columns) {
       const value = row[column] ?? ''
@@ -349,8 +365,8 @@ export class DoubtCollector {
       const rows = others.reduce((sum, [, shorter]) => sum + shorter, 0)
       if (rows > 0) doubts.push({ kind: 'zeros', field, rows, of: rows + most, values: [] })
     }
-    for (const [field, rows] of this.#rewritten)
-      doubts.push({ kind: 'rewritten', field, rows, of, values: [] })
+    for (const kind of KINDS_WRITTEN)
+      for (const [field, rows] of this.#written[kind]) doubts.push({ kind, field, rows, of, values: [] })
     for (const [field, found] of this.#nulls) {
       const values = [...found].map(([value, rows]) => ({ value, rows }))
       const rows = values.reduce((sum, value) => sum + value.rows, 0)

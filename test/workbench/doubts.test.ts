@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { gb18030 } from '../../examples/files/gb18030.ts'
 import type { HrKind } from '../../src/hr/server.ts'
-import { DoubtCollector } from '../../src/workbench/columns.ts'
+import { DOUBT_HINTS, DoubtCollector } from '../../src/workbench/columns.ts'
 
 const doubts = (ids: string[], kind: HrKind) => {
   const collector = new DoubtCollector(['userid', 'corp_code'], kind)
@@ -20,6 +20,13 @@ test('ids in files that were written as numbers are not what HR has', () => {
     { kind: 'rewritten', field: 'userid', rows: 2, of: 5, values: [] },
   ])
   expect(doubts(['1001.0'], 'postgres')).toEqual([])
+})
+
+test('ids in files that were guarded against spreadsheets are not what HR has', () => {
+  expect(doubts(['="00001"', "'00002", '00003', "O'Neil", '="'], 'files')).toEqual([
+    { kind: 'guarded', field: 'userid', rows: 2, of: 5, values: [] },
+  ])
+  expect(DOUBT_HINTS.has('guarded')).toBe(false)
 })
 
 test('what exports write for no value is no value', () => {

@@ -37,6 +37,7 @@ export const workbench = {
     '{rows, number} of {of, number} have fewer digits than the others, and none begins with a zero: a spreadsheet may have removed leading zeros, so have it exported as text',
   'hr_check.doubt.rewritten':
     '{rows, number} of {of, number} end in .0 or have an exponent: a program may have taken them for numbers, so have them exported as text',
+  'hr_check.doubt.guarded': `{rows, number} of {of, number} are written as ="00001" or ''00001, so that a spreadsheet keeps the zeros: write trim(…, '="'''''') in the SELECT, which takes the signs away`,
   'hr_check.doubt.nulls':
     "{rows, number} of {of, number} have a text that exports write for no value ({values}): write nullif(…, 'NULL'), with that text, in the SELECT (in MySQL with two backslashes for one)",
   'hr_check.doubt.latin1':

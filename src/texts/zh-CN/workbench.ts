@@ -37,6 +37,7 @@ export const workbench = {
     '{of, number} 个中有 {rows, number} 个位数较少，且没有一个以零开头：电子表格可能去掉了前导零，请以文本格式导出',
   'hr_check.doubt.rewritten':
     '{of, number} 个中有 {rows, number} 个以 .0 结尾或带有指数：导出程序可能把它们当作了数字，请以文本格式导出',
+  'hr_check.doubt.guarded': `{of, number} 个中有 {rows, number} 个写作 ="00001" 或 ''00001（为使电子表格保留前导零）：请在 SELECT 中写 trim(…, '="'''''')，以去掉这些符号`,
   'hr_check.doubt.nulls':
     "{of, number} 个中有 {rows, number} 个是导出程序用来表示无值的文本（{values}）：请在 SELECT 中写 nullif(…, 'NULL')，其中填该文本（在 MySQL 中，每个反斜杠要写两个）",
   'hr_check.doubt.latin1':
