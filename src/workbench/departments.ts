@@ -1,3 +1,4 @@
+import { qualified } from '../directory/employee.ts'
 import type { DepartmentProblem, HrDepartmentRow } from '../hr/departments.ts'
 import type { HrEmployeeRow } from '../hr/source.ts'
 import { trimText } from '../lib/text.ts'
@@ -17,11 +18,13 @@ export interface DepartmentFinding {
     | 'no_parent'
     /** Active employees are in departments that HR does not map. */
     | 'unknown'
+    /** The same, but HR has their codes under another enterprise. */
+    | 'elsewhere'
     /** Active employees are in departments that HR marks closed. */
     | 'closed_with_employees'
     /** Closed and without a parent: if it is the platform's base department, it can never be deleted. */
     | 'closed_top'
-  /** Number of departments; for `unknown` possibly an estimate. */
+  /** Number of departments; for `unknown` and `elsewhere` possibly an estimate. */
   count: number
   isExact: boolean
   /** Active employees in them, where those are the problem. */
@@ -33,14 +36,21 @@ export interface DepartmentFinding {
 /** Findings that the platform might merely refuse, without an error in HR. */
 export const DEPARTMENT_HINTS: ReadonlySet<DepartmentFinding['kind']> = new Set(['closed_top'])
 
+/** Departments of active employees that HR does not map. */
+interface Unknown {
+  departments: DistinctCounter
+  samples: Set<string>
+  employees: number
+}
+
 /** Counts the active employees of each department. */
 export class DepartmentCollector {
   readonly #departments: HrDepartmentRow[]
   readonly #problems: DepartmentProblem[]
   readonly #employees = new Map<string, number>()
-  readonly #unknown: DistinctCounter
-  readonly #unknownSamples = new Set<string>()
-  #unknownEmployees = 0
+  /** Of all enterprises. */
+  readonly #codes: ReadonlySet<string>
+  readonly #unknown: Record<'unknown' | 'elsewhere', Unknown>
 
   /** @param seed of this process */
   constructor(
@@ -50,21 +60,25 @@ export class DepartmentCollector {
     this.#departments = departments
     this.#problems = problems
     for (const department of departments) this.#employees.set(keyOf(department), 0)
-    this.#unknown = new DistinctCounter(seed)
+    this.#codes = new Set(departments.map(({ deptCode }) => deptCode))
+    const none = () => ({ departments: new DistinctCounter(seed), samples: new Set<string>(), employees: 0 })
+    this.#unknown = { unknown: none(), elsewhere: none() }
   }
 
   add(row: HrEmployeeRow, isActive: boolean): void {
     const deptCode = trimText(row.dept_code ?? '')
     if (!isActive || deptCode === '') return
-    const key = keyOf({ enterpriseCode: row.enterprise_code ?? '', deptCode })
+    const enterpriseCode = row.enterprise_code ?? ''
+    const key = keyOf({ enterpriseCode, deptCode })
     const employees = this.#employees.get(key)
     if (employees !== undefined) {
       this.#employees.set(key, employees + 1)
       return
     }
-    this.#unknownEmployees += 1
-    this.#unknown.add(key)
-    if (this.#unknownSamples.size < SAMPLES) this.#unknownSamples.add(deptCode)
+    const found = this.#unknown[this.#codes.has(deptCode) ? 'elsewhere' : 'unknown']
+    found.employees += 1
+    found.departments.add(key)
+    if (found.samples.size < SAMPLES) found.samples.add(qualified(enterpriseCode, deptCode))
   }
 
   get result(): DepartmentFigures {
@@ -75,7 +89,10 @@ export class DepartmentCollector {
       ({ enterpriseCode, parentCode }) =>
         parentCode !== null && !this.#employees.has(keyOf({ enterpriseCode, deptCode: parentCode })),
     )
-    const unknown = this.#unknown.result
+    const unknown = (kind: 'unknown' | 'elsewhere') => {
+      const { departments, samples, employees } = this.#unknown[kind]
+      return { kind, ...departments.result, employees, samples: [...samples] }
+    }
     return {
       departments: this.#departments.length,
       closed: closed.length,
@@ -85,12 +102,8 @@ export class DepartmentCollector {
           'no_parent',
           orphans.map(({ deptCode, parentCode }) => `${deptCode} → ${parentCode}`),
         ),
-        {
-          kind: 'unknown' as const,
-          ...unknown,
-          employees: this.#unknownEmployees,
-          samples: [...this.#unknownSamples],
-        },
+        unknown('unknown'),
+        unknown('elsewhere'),
         {
           ...finding(
             'closed_with_employees',

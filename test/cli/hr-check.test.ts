@@ -346,6 +346,21 @@ describe('the times in HR', () => {
   }
 })
 
+test('a department of a group that HR has under another enterprise is not called missing', async () => {
+  const file = join(folder, 'group-departments.sql')
+  await writeFile(file, "select unnest(array['D1', 'D2']) as dept_code, null as parent_code, true as active")
+  const employees = `select 'E' || n as userid, 'Ann' as name, 'E100' as enterprise_code, 'D' || n as dept_code
+    from generate_series(1, 3) n`
+  const env = { HR_DATABASE_URL: postgres.url, HR_DEPARTMENTS_SQL: file }
+  const { stdout } = await checked(employees, env)
+  expect(stdout.replace(/\s+/g, ' ')).toContain(
+    '1 department of employees that HR’s departments lack, with 1 employee E100/D3 ' +
+      '2 departments of employees that HR has under another enterprise, with 2 employees: map enterprise_code in the SELECT of the departments too E100/D1; E100/D2',
+  )
+  const chinese = await checked(employees, { ...env, DIRSYNC_LANG: 'zh-CN' })
+  expect(chinese.stdout).toContain('另一个企业')
+})
+
 test('a value that a cast rejects is reported with its column and its employee, but not shown', async () => {
   const failed = await checked(
     `select ygbh as userid, xm as name, replace(sjh, '无', 'secret-7')::bigint as mobile, 'x' as remark

@@ -71,6 +71,8 @@ export const workbench = {
     '{count, plural, one {# has a parent that does not exist} other {# have parents that do not exist}}',
   'hr_check.department.unknown':
     '{count, plural, one {# department} other {# departments}} of employees that HR’s departments lack, with {employees, plural, one {# employee} other {# employees}}',
+  'hr_check.department.elsewhere':
+    '{count, plural, one {# department} other {# departments}} of employees that HR has under another enterprise, with {employees, plural, one {# employee} other {# employees}}: map enterprise_code in the SELECT of the departments too',
   'hr_check.department.closed_with_employees':
     '{count, plural, one {# is} other {# are}} closed and still {count, plural, one {has} other {have}} {employees, plural, one {# employee} other {# employees}}',
   'hr_check.department.closed_top':
