@@ -330,8 +330,8 @@ export async function recordNotification(
 export interface Misfits {
   count: number
   latest: string | null
-  /** Those of the last day that dirsync does not know, with the numbers of the latest. */
-  unknown: { count: number; numbers: string[] }
+  /** Numbers of those of the last day that dirsync does not know, the latest first. */
+  unknown: string[]
 }
 
 /** Of unknown refunds, so many are named. */
@@ -339,14 +339,9 @@ const NAMED = 10
 
 export async function readMisfits(db: Pool): Promise<Misfits> {
   const { rows } = await db.query<Misfits>(
-    `with unknown as (
-       select outer_refund_no, last_at from (${REFUSED_OF_DAY}) day where reason = 'unknown'
-     )
-     select count(*)::int as count, (array_agg(outer_refund_no order by n.last_at desc))[1] as latest,
-            (select jsonb_build_object(
-               'count', count(*),
-               'numbers', coalesce((array_agg(outer_refund_no order by last_at desc))[:${NAMED}], '{}'))
-             from unknown) as unknown
+    `select count(*)::int as count, (array_agg(outer_refund_no order by n.last_at desc))[1] as latest,
+            array(select outer_refund_no from (${REFUSED_OF_DAY}) day where reason = 'unknown'
+                  order by last_at desc limit ${NAMED}) as unknown
      from dirsync.refused_notification n join dirsync.refund r using (outer_refund_no)
      where reason = 'mismatch'
        and (${IS_OPEN}

@@ -249,17 +249,17 @@ test('refunds that the platform notified of and dirsync does not know are named 
       select 'lost-' || i, 'unknown', now() - i * interval '1 minute' from generate_series(1, 11) i`)
   const page = async () => (await console.browse('viewer', 'GET', '/money')).body
   expect(await page()).toContain(
-    'The platform has notified dirsync of 11 refunds that dirsync does not know, the latest first: lost-1, lost-2,',
+    'The platform has notified dirsync of refunds that dirsync does not know, the latest first: lost-1, lost-2,',
   )
   expect(await page()).not.toContain('There is nothing to do')
   const unknown = async () => (await api('GET', '/money')).json.misfits.unknown
-  expect(await unknown()).toMatchObject({ count: 11, numbers: { length: 10, 0: 'lost-1', 9: 'lost-10' } })
+  expect(await unknown()).toMatchObject({ length: 10, 0: 'lost-1', 9: 'lost-10' })
   await console.pool.query(
     `update dirsync.refused_notification set last_at = now() - interval '25 hours' where outer_refund_no <> 'lost-7'`,
   )
   expect(await page()).toContain('notified dirsync of refund lost-7, which dirsync does not know')
   await console.pool.query(`delete from dirsync.refused_notification where reason = 'unknown'`)
-  expect(await unknown()).toEqual({ count: 0, numbers: [] })
+  expect(await unknown()).toEqual([])
 })
 
 test.each([

@@ -111,8 +111,8 @@ export const MoneyList = z.object({
       count: z.int(),
       latest: z.string().nullable(),
       unknown: z
-        .object({ count: z.int(), numbers: z.array(z.string()) })
-        .describe('Those of the last day that dirsync does not know; up to ten numbers, the latest first'),
+        .array(z.string())
+        .describe('Those of the last day that dirsync does not know: up to ten numbers, the latest first'),
     })
     .describe(
       'Refunds that the platform has notified of with another order or amount than was sent: those of open outcome, and for a day those that no person has settled since',

@@ -65,7 +65,7 @@ export function moneyShown(
       ...unknownOf(
         ask,
         counts,
-        contradicted.length + misfits.count + misfits.unknown.count === 0 && restored_at === null,
+        contradicted.length + misfits.count + misfits.unknown.length === 0 && restored_at === null,
       ),
       {
         drawn: tabs(
@@ -113,9 +113,9 @@ function restoredOf(ask: Ask, restoredAt: MoneyList['restored_at']): Block[] {
 }
 
 /** Refunds that the platform has notified of and dirsync does not know. */
-function unsentOf({ t }: Ask, { count, numbers }: MoneyList['misfits']['unknown']): Block[] {
-  if (count === 0) return []
-  const title = t('money.unsent', { count, numbers: numbers.join(t('common.list_comma')) })
+function unsentOf({ t }: Ask, numbers: string[]): Block[] {
+  if (numbers.length === 0) return []
+  const title = t('money.unsent', { count: numbers.length, numbers: numbers.join(t('common.list_comma')) })
   return [{ notice: 'bad', title, todo: t('alert.notification_misfit.remedy') }]
 }
 
