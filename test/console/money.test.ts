@@ -161,7 +161,7 @@ describe('refunds and top-ups', () => {
     })
   })
 
-  test('that were called refused and were carried out after all have no outcome that became known then', async () => {
+  test('that were recorded as not carried out and were carried out after all have no outcome that became known then', async () => {
     const { pool } = store
     await pool.query(
       `update dirsync.refund set state = 'rejected', settled_at = '2026-11-01T12:00Z' where outer_refund_no = 'r1'`,

@@ -198,7 +198,7 @@ test('the page of a refund says how many earlier checks it does not show', async
   expect((await api('GET', '/money/refunds/checked')).json).toMatchObject({ earlier_checks: 5 })
 })
 
-test('money that was called refused and is carried out is something to look into', async () => {
+test('money that was recorded as not carried out and is carried out is something to look into', async () => {
   await console.pool.query(`
     insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at, notified_at, contradicted_at)
     values ('r5', 'o5', 4, 'notified', 'ann', now() - interval '1 day', now(), now())`)
@@ -206,7 +206,7 @@ test('money that was called refused and is carried out is something to look into
     async () => void (await console.pool.query(`delete from dirsync.refund where outer_refund_no = 'r5'`)),
   )
   const { body } = await console.browse('viewer', 'GET', '/money')
-  expect(body).toContain('Refunds that were called refused were carried out')
+  expect(body).toContain('Refunds that were recorded as not carried out were carried out')
   expect(body).toContain('Check order o5 for a second refund')
   expect(body).not.toContain('nothing to do')
   const contradicted = [{ kind: 'refund', count: 1, latest: 'r5', of: 'o5' }]
@@ -274,12 +274,12 @@ test.each([
   },
 )
 
-test('what was called refused and was carried out after all says so, by page and API', async () => {
+test('what was recorded as not carried out and was carried out after all says so, by page and API', async () => {
   await console.pool.query(`
     insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at, notified_at, contradicted_at)
       values ('after-all', 'o9', 1, 'notified', 'ann', '2026-11-03T09:00Z', '2026-11-03T10:00Z', '2026-11-03T10:00Z')`)
   for (const path of ['/money', '/money/refunds/after-all'])
-    expect((await console.browse('viewer', 'GET', path)).body).toContain('was called refused')
+    expect((await console.browse('viewer', 'GET', path)).body).toContain('was recorded as not carried out')
   expect((await console.browse('viewer', 'GET', '/money/refunds/after-all')).body).not.toContain(
     'outcome became known',
   )

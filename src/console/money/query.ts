@@ -98,7 +98,7 @@ export const MoneyList = z.object({
       z.object({ kind: z.enum(['refund', 'topup']), count: z.int(), latest: z.string(), of: z.string() }),
     )
     .describe(
-      'Called refused and turned out within seven days to be carried out; the latest one, and its order or account',
+      'Recorded as not carried out and turned out within seven days to be carried out; the latest one, and its order or account',
     ),
   restored_at: z
     .date()

@@ -544,7 +544,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '30 天内发现数据库曾从备份恢复或由副本接管的时间：备份之后、此时间之前停用的用户和吊销的令牌可能重新有效',
   'When the database was seen, within 30 days, to be restored: what was sent between the backup and then may be missing':
     '30 天内发现数据库曾从备份恢复或由副本接管的时间：备份之后、此时间之前发送的内容可能没有记录',
-  'Called refused and turned out within seven days to be carried out; the latest one, and its order or account':
+  'Recorded as not carried out and turned out within seven days to be carried out; the latest one, and its order or account':
     '曾认定为未执行、但最近七天内发现已执行的；最近一笔及其订单或账户',
   'By state; 1001 stands for more than 1000': '按状态；1001 表示多于 1000',
   'When its outcome became known': '得知结果的时间',
