@@ -328,9 +328,10 @@ function isRule(name: string): name is RuleName {
   return Object.hasOwn(RULES, name)
 }
 
-/** Who is on an alert, and whether it is over. */
+/** Who is on an alert, and whether it is raised or over. */
 export const AlertTaken = Alert.pick({
   id: true,
+  state: true,
   ended_at: true,
   acknowledged_by: true,
   acknowledged_at: true,
@@ -339,7 +340,7 @@ export const AlertTaken = Alert.pick({
 /** Undefined: there never was an alert of that number. */
 export async function readTaken(db: Pool, id: number): Promise<z.infer<typeof AlertTaken> | undefined> {
   const { rows } = await db.query<z.infer<typeof AlertTaken>>(
-    'select id, ended_at, acknowledged_by, acknowledged_at from dirsync.alert where id = $1',
+    'select id, state, ended_at, acknowledged_by, acknowledged_at from dirsync.alert where id = $1',
     [id],
   )
   return rows[0]

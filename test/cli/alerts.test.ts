@@ -1,3 +1,6 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/output.ts'
 import { SECRETS, startReceiver } from '../alerts/channels/receiver.ts'
@@ -111,6 +114,12 @@ test('dirsync alerts acknowledge records who handles an alert, and the list then
     [id],
   )
   expect(await run('acknowledge', id)).toMatchObject({ code: 0, stdout: 'It is already over.\n', stderr: '' })
+  await deployment.own.pool.query(
+    `update dirsync.alert set state = 'pending', ended_at = null, acknowledged_by = null, acknowledged_at = null
+     where id = $1`,
+    [id],
+  )
+  expect((await run('acknowledge', id)).stdout).toContain('It is not raised yet')
   expect(await run('acknowledge', '999999')).toMatchObject({
     code: 1,
     stdout: '',
@@ -146,6 +155,9 @@ describe('dirsync alerts channels', () => {
 
   test('gives all lines that set those of this process, without secrets', async () => {
     await plantChannel(deployment.own.pool, 'elsewhere')
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'dirsync-channel-'))
+    const file = join(folder.path, 'secret')
+    await writeFile(file, SECRETS.webhook)
     const set = {
       ALERT_CHANNEL_HOOK: 'https://hooks.example.com/hunter2',
       ALERT_CHANNEL_HOOK_SECRET: SECRETS.webhook,
@@ -161,6 +173,7 @@ describe('dirsync alerts channels', () => {
       ALERT_CHANNEL_OPS_LEAST: 'info',
       ALERT_CHANNEL_OPS_LANGUAGE: 'en',
       ALERT_CHANNEL_OPS_MENTION: '13800000000',
+      ALERT_CHANNEL_OPS_SECRET_FILE: file,
     }
     const { stdout } = await dirsync(['alerts', 'channels'], { ...deployment.settings, ...set })
     const isSecret = (name: string) => /_(?:HOOK|MAIL|OPS|SECRET|MENTION)$/.test(name)

@@ -111,7 +111,7 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
       params: z.object({ id: rowNumber }),
       body: z.object({ reason: z.string().trim().max(500).nullish() }),
       result: AlertTaken.extend({
-        acknowledged: z.boolean().describe('false: it is over, or another person has acknowledged it'),
+        acknowledged: z.boolean().describe('false: it is over, not raised yet, or another person has acknowledged it'),
       }),
       run: async (ask, { params: { id }, input }) => {
         const acknowledged = await ask.commands.acknowledgeAlert(id, input.reason ?? null)
@@ -223,10 +223,11 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
 function takenNotice(
   ask: Ask,
   isTaken: boolean,
-  { ended_at, acknowledged_by: by, acknowledged_at: at }: z.infer<typeof AlertTaken>,
+  { state, acknowledged_by: by, acknowledged_at: at }: z.infer<typeof AlertTaken>,
 ): Notice {
   if (isTaken) return { key: 'alerts.acknowledged' }
-  if (ended_at || by === null || at === null) return { key: 'alerts.is_over' }
+  if (state === 'pending') return { key: 'alerts.not_raised' }
+  if (state === 'ended' || by === null || at === null) return { key: 'alerts.is_over' }
   return { key: 'alerts.not_acknowledged', values: { by: actorText(ask, by), ago: sinceText(ask, at) } }
 }
 

@@ -151,7 +151,9 @@ const CHANNEL_TONES: Record<ChannelReport['state'], Tone> = {
 export function channelsShown(ask: Ask, result: AlertsReport, settings: readonly DescribedSetting[]): Shown {
   const lines = settings
     .filter(({ name, isSet }) => isSet && name.startsWith(CHANNEL_PREFIX))
-    .map(({ name, secret, line }) => (secret ? `${name}=…` : line))
+    .map(({ name, secret, line, file }) =>
+      file !== null ? `${name}_FILE=${file}` : secret ? `${name}=…` : line,
+    )
   return {
     title: ask.t('alerts.channels'),
     blocks: [

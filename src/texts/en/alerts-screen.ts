@@ -35,6 +35,7 @@ export const alertsScreen = {
   'alerts.acknowledged': 'You have taken it over: channels get no more messages about it until it is over.',
   'alerts.not_acknowledged': '{by} has taken it over ({ago}).',
   'alerts.is_over': 'It is already over.',
+  'alerts.not_raised': 'It is not raised yet, so there is nothing to take over.',
   'alerts.kept_back': 'Not sent',
   'alerts.kept_back.mute': 'muted until {time} by {by}',
   'alerts.kept_back.inhibited': 'same as, or caused by: {rule}',

@@ -34,6 +34,7 @@ export const alertsScreen = {
   'alerts.acknowledged': '已由您认领：恢复之前不再重复通知。',
   'alerts.not_acknowledged': '已由 {by} 认领（{ago}）。',
   'alerts.is_over': '该告警已恢复。',
+  'alerts.not_raised': '该告警尚未触发，暂无可认领的内容。',
   'alerts.kept_back': '暂不通知',
   'alerts.kept_back.mute': '由 {by} 静默至 {time}',
   'alerts.kept_back.inhibited': '与此同因，或由其引起：{rule}',

@@ -142,7 +142,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'What it answered last; null: nothing yet': '最近一次的响应；null 表示还没有',
   'What to do, step by step': '逐步的处理方法',
   'Alerts that are active or about to be raised': '持续中或即将触发的告警',
-  'false: it is over, or another person has acknowledged it': 'false 表示告警已恢复，或已由他人认领',
+  'false: it is over, not raised yet, or another person has acknowledged it':
+    'false 表示告警已恢复、尚未触发，或已由他人认领',
   'How long; or give `until`': '多长时间；也可改用 `until`',
   'A moment (ISO 8601); without an offset in the time zone `zone`':
     '时刻（ISO 8601）；不带时差时按时区 `zone`',
