@@ -330,6 +330,10 @@ test('a case whose retry is requested does not ask for a person until a schedule
     `Its retry is requested, and begins once a scheduler takes it. <a href="/runs/${run}">`,
   )
   expect(body).not.toContain('It needs a person')
+  // The run leaves it alone after a later decision.
+  await post(`/api/v1/cases/${id}/ignore`, { reason: 'agreed' })
+  expect((await get(`/api/v1/cases/${id}`)).json()).toMatchObject({ state: 'ignored', retry_run: null })
+  expect(await see(`/cases/${id}`)).not.toContain('Its retry is requested')
   // Its employee may have got in sync meanwhile.
   await console.pool.query(
     `update dirsync.dead_letter set state = 'resolved', resolved_at = now(), resolution = 'succeeded' where id = $1`,

@@ -11,7 +11,7 @@ import { requestRun } from '../../src/sync/runs/run.ts'
 import { until } from '../helpers/company.ts'
 import { worded } from '../texts/worded.ts'
 import { caseOf, fail, hash, plant, story } from './planted.ts'
-import { StoreUnderTest } from './store-under-test.ts'
+import { StoreUnderTest, WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
@@ -198,6 +198,76 @@ describe('a retry', () => {
     expect(await commands.retry([id])).toBe(run)
     expect(await transaction(store.pool, db => beginRetry(db, [id], cron))).toEqual([])
     expect(await transaction(store.pool, db => beginRetry(db, [id], run))).toMatchObject([{ named: true }])
+  })
+
+  describe('and a later decision', () => {
+    const commands = () => new Commands(store.pool, { actor: 'cli:test' })
+    const plan = (run: number, ...ids: number[]) => transaction(store.pool, db => beginRetry(db, ids, run))
+
+    test.each([
+      ['ignored', `ignore($1, 'agreed')`],
+      ['snoozed', `snooze($1, now() + interval '1 day')`],
+    ])('stay as they are where the case was %s before the run began', async (state, decides) => {
+      const [id, other] = [await fail(store), await fail(store, { entity_key: 'e2' })]
+      const category = await commands().retryCategory('duplicate_mobile')
+      const named = await commands().retry([id])
+      await store.pool.query(`select dirsync.${decides}`, [id])
+      expect(await plan(category, id, other)).toMatchObject([{ entityKey: 'e2' }])
+      expect(await plan(named, id)).toEqual([])
+      expect(await caseOf(store, id)).toMatchObject({ state })
+      // Whoever asks once more, for the same run, has the last word.
+      expect(await commands().retry([id])).toBe(named)
+      expect(await plan(named, id)).toMatchObject([{ entityKey: 'e1' }])
+    })
+
+    test('count for less where the decision seems to be later, as the clock was put back since', async () => {
+      const id = await fail(store)
+      await commands().ignore(id, 'agreed')
+      await store.pool.query(`update dirsync.dead_letter_event set at = at + interval '1 hour'`)
+      expect(await plan(await commands().retry([id]), id)).toMatchObject([{ entityKey: 'e1' }])
+    })
+
+    test('do so where the decision is committed only while the run begins', async () => {
+      const id = await fail(store)
+      const run = await commands().retry([id])
+      const person = await store.pool.connect()
+      try {
+        await person.query('begin')
+        await person.query(`select dirsync.ignore($1, 'agreed')`, [id])
+        const begun = plan(run, id)
+        await until(async () => (await store.rows(WAITING_FOR_A_LOCK)).length > 0)
+        await person.query('commit')
+        expect(await begun).toEqual([])
+      } finally {
+        person.release()
+      }
+      expect(await caseOf(store, id)).toMatchObject({ state: 'ignored' })
+    })
+
+    test('do so where a category was retried while the decision was not committed yet', async () => {
+      const id = await fail(store)
+      const person = await store.pool.connect()
+      try {
+        await person.query('begin')
+        await person.query(`select dirsync.ignore($1, 'agreed')`, [id])
+        const run = await commands().retryCategory('duplicate_mobile')
+        await person.query('commit')
+        expect(await plan(run, id)).toEqual([])
+      } finally {
+        person.release()
+      }
+    })
+
+    test('let it go on once the decision was taken back', async () => {
+      const id = await fail(store)
+      const run = await commands().retry([id])
+      await store.pool.query(`select dirsync.snooze($1, now() + interval '1 day')`, [id])
+      await commands().ignore(id, 'agreed')
+      await store.pool.query(`select dirsync.undo($1)`, [id])
+      expect(await plan(run, id)).toEqual([])
+      await store.pool.query(`select dirsync.undo($1)`, [id])
+      expect(await plan(run, id)).toMatchObject([{ entityKey: 'e1' }])
+    })
   })
 
   test('opens a parked department again', async () => {

@@ -26,6 +26,7 @@ import {
   statesOf,
 } from '../../sync/cases/case-filter.ts'
 import { FOR_A_PERSON, isOneOf, openStates, UNRESOLVED } from '../../sync/cases/cases.ts'
+import { IS_LEFT_ALONE } from '../../sync/cases/retries.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/health/figures.ts'
 import { HELD_DECISION } from '../../sync/outbox/employee.ts'
 import { haltWhere, isInForceFor } from '../../sync/outbox/halts.ts'
@@ -407,10 +408,11 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
       [enterpriseCode, entity_key, operation],
     ),
     db.query<{ id: number }>(
-      `select id from dirsync.sync_run
-       where kind = 'retry' and state in ('requested', 'planning') and $1::bigint::text = any (keys)
-         and $2 <> 'resolved' order by id limit 1`,
-      [id, found.state],
+      `select r.id from dirsync.dead_letter d join dirsync.sync_run r on d.id::text = any (r.keys)
+       where d.id = $1 and d.state <> 'resolved' and r.kind = 'retry' and r.state in ('requested', 'planning')
+         and ${IS_LEFT_ALONE} is not true
+       order by r.id limit 1`,
+      [id],
     ),
   ])
   const { halt = null } = halts[0] ?? {}

@@ -132,13 +132,30 @@ async function endLateSnoozes(db: Pool): Promise<void> {
 }
 
 /**
+ * SQL: run `r` leaves case `d` alone. Ignored ones are, unless a person asks for the very case, and an enterprise's is probed
+ * silently. Of a person's request and another's decision the later one counts.
+ */
+export const IS_LEFT_ALONE = `(
+  d.state = 'ignored'
+    and (r.requested_by = 'cron'
+         or 'retry_category' = (select c.name from dirsync.command c where c.run_id = r.id order by c.id desc limit 1))
+  or d.entity = 'enterprise' and d.state = 'snoozed' and d.snooze_until > now() and r.requested_by = 'cron'
+  or d.state in ('ignored', 'snoozed')
+    and exists (select from dirsync.dead_letter_event e
+                where e.dead_letter_id = d.id and e.event = d.state and (e.before ? 'undone') is not true
+                  -- One that is later than now was made before the clock was put back.
+                  and e.at <= clock_timestamp()
+                  and e.at > coalesce((select max(c.requested_at) from dirsync.command c where c.run_id = r.id),
+                                      r.requested_at)))`
+
+/**
  * Marks cases as being retried, together with the swaps that they belong to, and returns their work; cases of mirrors request a
- * run instead. A case that a person ignored is retried only on a person's request. Only the entities of cases that a person
- * listed one by one count as named: a category, the rest of a swap and due cases do not.
+ * run instead. Only the entities of cases that a person listed one by one count as named: a category, the rest of a swap and due
+ * cases do not.
  */
 export async function beginRetry(client: ClientBase, ids: number[], runId: number | null): Promise<Work[]> {
   const probes = await beginProbes(client, ids, runId)
-  const { rows: asked } = await client.query<{ id: number }>(
+  const { rows: locked } = await client.query<{ id: number }>(
     `with asked as (
        select id from dirsync.dead_letter where id = any ($1)
        union
@@ -148,12 +165,14 @@ export async function beginRetry(client: ClientBase, ids: number[], runId: numbe
      )
      select d.id from asked join dirsync.dead_letter d on d.id = asked.id
      where d.state <> 'resolved'
-       -- Unless a person asks, ignored cases are left alone, and an enterprise's is probed silently.
-       and not ((d.state = 'ignored'
-                 or d.entity = 'enterprise' and d.state = 'snoozed' and d.snooze_until > now())
-                and exists (select from dirsync.sync_run r where r.id = $2 and r.requested_by = 'cron'))
      for update of d`,
-    [ids, runId],
+    [ids],
+  )
+  // Once they are locked: a decision may have been committed meanwhile.
+  const { rows: asked } = await client.query<{ id: number }>(
+    `select d.id from dirsync.dead_letter d left join dirsync.sync_run r on r.id = $2
+     where d.id = any ($1) and ${IS_LEFT_ALONE} is not true`,
+    [locked.map(({ id }) => id), runId],
   )
   const retried = await markRetrying(
     client,
