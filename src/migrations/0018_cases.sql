@@ -167,6 +167,19 @@ begin
   values (id, dirsync.actor(), 'assigned', name, dirsync.case_before(was));
 end $$;
 
+create function dirsync.holder_has_changed(d dirsync.dead_letter) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select exists (select from dirsync.attempt a
+                 where a.enterprise_code = d.enterprise_code and a.entity_key = d.blocked_by
+                   and a.operation = 'update-employee'
+                   and (d.field = any (a.fields) or a.outcome in ('left', 'awaiting_activation'))
+                   and a.started_at + a.duration_ms * interval '1 millisecond' > d.last_failed_at
+                   and a.started_at <= now())
+$$;
+comment on function dirsync.holder_has_changed is
+  'Whether the platform has accepted another value of the employee who blocks a case, or has that employee no longer, since it '
+  'failed last: the value may be free. As far back as attempts are kept.';
+
 create function dirsync.set_woken(id bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -177,8 +190,9 @@ begin
   update dirsync.dead_letter d
   set state = case when was ->> 'state' in ('retry_scheduled', 'awaiting_activation', 'blocked')
                    then was ->> 'state' else 'open' end,
-      -- As before it was snoozed, where that has not passed; else like any open one.
-      next_retry_at = case when (was ->> 'next_retry_at')::timestamptz > now()
+      -- As before it was snoozed, where that has not passed; else like any open one. Its holder's change was not waited for.
+      next_retry_at = case when dirsync.holder_has_changed(d) then now() + interval '1 minute'
+                           when (was ->> 'next_retry_at')::timestamptz > now()
                            then (was ->> 'next_retry_at')::timestamptz else now() + interval '7 days' end,
       snooze_until = null, version = d.version + 1
   where d.id = set_woken.id and d.state = 'snoozed';
@@ -239,7 +253,12 @@ begin
   end if;
   was := jsonb_populate_record(d, step.before);
   update dirsync.dead_letter c
-  set state = was.state, next_retry_at = was.next_retry_at, snooze_until = was.snooze_until, note = was.note,
+  set state = was.state,
+      -- Ignored or snoozed, it did not wait for its holder's change.
+      next_retry_at = case when was.state in ('open', 'blocked') and dirsync.holder_has_changed(c)
+                             then now() + interval '1 minute'
+                           else was.next_retry_at end,
+      snooze_until = was.snooze_until, note = was.note,
       assignee = was.assignee, version = d.version + 1
   where c.id = d.id;
   -- The step before it, if nothing came between them, is now the last one: the case is as that one has left it.

@@ -320,6 +320,39 @@ test('the retry of a deletion waits, and says so, for the decision about the hel
   await console.pool.query(`delete from dirsync.sync_run where id >= 77`)
 })
 
+test('a case says that its holder holds the value until that one has changed', async () => {
+  const id = await plant('e1', { category: 'duplicate_mobile', state: 'snoozed' })
+  await console.pool.query(
+    `update dirsync.dead_letter set field = 'mobile', blocked_by = 'e9' where id = $1`,
+    [id],
+  )
+  await console.pool.query(
+    `insert into dirsync.employee (userid, source_hash, acknowledged_hash, platform_state)
+     select 'e9', h, h, 'in_service' from gen_random_uuid() h`,
+  )
+  const update = (...fields: string[]) =>
+    console.pool.query(
+      `insert into dirsync.attempt (operation, entity_key, started_at, duration_ms, outcome, fields)
+       values ('update-employee', 'e9', now(), 5, 'updated', $1)`,
+      [fields],
+    )
+  const hasChanged = async () => (await get(`/api/v1/cases/${id}`)).json().blocker.has_changed
+  const holds = [
+    'Held by',
+    'holds the value that this employee should get',
+    'their HR row has this value, too',
+  ]
+  await update('email')
+  expect(await hasChanged()).toBe(false)
+  for (const text of holds) expect(await see(`/cases/${id}`)).toContain(text)
+  await update('mobile', 'name')
+  expect(await hasChanged()).toBe(true)
+  const body = await see(`/cases/${id}`)
+  for (const text of holds) expect(body).not.toContain(text)
+  expect(body).toContain('has changed since it was refused: a retry tells whether it is free.')
+  expect(await see(`/cases/${id}`, 'zh-CN')).toContain('此后其平台数据已变更')
+})
+
 test('a case whose retry is requested does not ask for a person until a scheduler has taken it', async () => {
   const id = await plant('e1')
   expect(await see(`/cases/${id}`)).toContain('It needs a person')

@@ -322,6 +322,33 @@ describe('a case that waits for another employee', () => {
     await execute(E2, { outcome: 'updated', fields: ['mobile'] })
     expect(await caseOf(store, id)).toMatchObject({ state })
   })
+
+  test.each([
+    ['snoozed', `snooze($1, now() + interval '1 day')`, 'wake'],
+    ['snoozed', `snooze($1, now() + interval '1 day')`, 'undo'],
+    ['ignored', `ignore($1, 'agreed')`, 'undo'],
+  ])('is tried soon if the holder has changed while it was %s by %s, after %s', async (_, sets, ends) => {
+    const next_retry_at = new Date(Date.now() + 6 * 86_400_000)
+    const soon = async () => {
+      const id = await fail(store, { blocked_by: 'e2', next_retry_at })
+      await store.pool.query(`select dirsync.${sets}`, [id])
+      await execute(E2, differs)
+      await store.pool.query(`select dirsync.${ends}($1)`, [id])
+      const { state, next_retry_at: next } = await caseOf(store, id)
+      expect(state).toBe('open')
+      await store.clear()
+      return Number(next) < Date.now() + 120_000
+    }
+    let differs: Differs = { outcome: 'updated', fields: ['mobile'] }
+    expect(await soon()).toBe(true)
+    differs = { outcome: 'left' }
+    expect(await soon()).toBe(true)
+    // Nothing of what it waits for has changed.
+    differs = { outcome: 'updated', fields: ['email'] }
+    expect(await soon()).toBe(false)
+    differs = { outcome: 'in_sync' }
+    expect(await soon()).toBe(false)
+  })
 })
 
 describe('a case that waits for a work number', () => {

@@ -175,7 +175,7 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
     {
       notice: isForAPerson ? 'warn' : 'info',
       title: message,
-      what: isOver ? null : holderWords(ask, story),
+      what: isOver || story.blocker?.has_changed ? null : holderWords(ask, story),
       todo: isOver ? null : remedy,
       next: joined(
         [
@@ -332,16 +332,19 @@ function holderStands({ t }: Ask, holder: NonNullable<CaseStory['blocker']>['emp
 function blockerOf(ask: Ask, { blocker, state }: CaseStory): Block[] {
   if (blocker === null || state === 'resolved') return []
   const { t } = ask
-  const { userid, enterprise_code: enterpriseCode, employee } = blocker
+  const { userid, enterprise_code: enterpriseCode, employee, has_changed } = blocker
   const who = {
     to: employeePath({ enterpriseCode, userid }),
     text: [{ code: short(userid) }, { nameOf: { enterpriseCode, userid } }],
   }
+  const stands = has_changed
+    ? t('cases.blocker_changed')
+    : [t('cases.blocker_is'), ' ', holderStands(ask, employee)]
   return [
     {
       section: t('cases.blocker'),
       blocks: [
-        { text: [who, ' ', t('cases.blocker_is'), ' ', holderStands(ask, employee)] },
+        { text: [who, ' ', stands] },
         blocker.cases.length === 0
           ? { text: { soft: t('cases.blocker_no_cases') } }
           : lines(ask, t('cases.blocker_cases'), blocker.cases),

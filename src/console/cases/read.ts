@@ -329,6 +329,11 @@ const Blocker = z.object({
     })
     .nullable()
     .describe('null: no run has seen them'),
+  has_changed: z
+    .boolean()
+    .describe(
+      'The platform has other data of them, or has them no longer, since the case failed last: the value may be free',
+    ),
   cases: z.array(CaseLine).describe('Their cases that are neither resolved nor ignored'),
 })
 type Blocker = z.infer<typeof Blocker>
@@ -373,7 +378,7 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
     requested,
   ] = await Promise.all([
     unresolvedCasesOf(db, { enterpriseCode, key: entity_key, except: id }),
-    blocked_by === null ? null : readBlocker(db, { enterpriseCode, userid: blocked_by }),
+    blocked_by === null ? null : readBlocker(db, id, { enterpriseCode, userid: blocked_by }),
     db.query<NonNullable<CaseStory['undoable']>>(
       'select event, until from dirsync.undoable($1) where event is not null',
       [id],
@@ -421,19 +426,30 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
   return { ...found, others, blocker, undoable: undoable[0] ?? null, attempts, halt, held_run, retry_run }
 }
 
-async function readBlocker(db: Pool, key: EmployeeKey): Promise<Blocker> {
+/** @param id of the case */
+async function readBlocker(db: Pool, id: number, key: EmployeeKey): Promise<Blocker> {
   const { rows } = await db.query<NonNullable<Blocker['employee']>>(
     `select active, status = 'in_sync' as in_sync, ${employeeStatus('e')} as status, platform_state, dept_code,
             vanished_at
      from dirsync.employee e where enterprise_code = $1 and userid = $2`,
     [key.enterpriseCode, key.userid],
   )
+  const { rows: holder } = await db.query<Pick<Blocker, 'has_changed'>>(
+    'select dirsync.holder_has_changed(d) as has_changed from dirsync.dead_letter d where id = $1',
+    [id],
+  )
   const cases = await unresolvedCasesOf(db, {
     enterpriseCode: key.enterpriseCode,
     key: key.userid,
     except: 0,
   })
-  return { userid: key.userid, enterprise_code: key.enterpriseCode, employee: rows[0] ?? null, cases }
+  return {
+    userid: key.userid,
+    enterprise_code: key.enterpriseCode,
+    employee: rows[0] ?? null,
+    ...onlyRow(holder),
+    cases,
+  }
 }
 
 async function unresolvedCasesOf(

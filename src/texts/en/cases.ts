@@ -176,6 +176,8 @@ export const cases = {
   'cases.same_cause': 'All cases with this cause',
   'cases.blocker': 'Blocked by',
   'cases.blocker_is': 'holds the value that this employee should get.',
+  'cases.blocker_changed':
+    'had the value that this employee should get, and has changed since it was refused: a retry tells whether it is free.',
   'cases.blocker_in_sync': 'That employee is in sync: their HR row has this value, too.',
   'cases.blocker_waits': 'HR’s row for them is still to be sent.',
   'cases.blocker_not_in_sync': 'They are not in sync either:',

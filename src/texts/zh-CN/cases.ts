@@ -166,6 +166,7 @@ export const cases = {
   'cases.same_cause': '原因相同的全部异常项',
   'cases.blocker': '受阻于',
   'cases.blocker_is': '目前占用该员工要使用的值。',
+  'cases.blocker_changed': '曾占用该员工要使用的值，此后其平台数据已变更：重试即可确认该值是否已释放。',
   'cases.blocker_in_sync': '对方已同步：人事系统中该值同样登记在对方名下。',
   'cases.blocker_waits': '对方的人事数据尚待发送。',
   'cases.blocker_not_in_sync': '对方也未同步：',

@@ -305,6 +305,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'The last step, if it can be taken back, and until when': '可以撤销的最近一步，以及撤销的截止时间',
   'Who has to change first': '需先变更的员工',
   'null: no run has seen them': 'null 表示没有同步任务见过此人',
+  'The platform has other data of them, or has them no longer, since the case failed last: the value may be free':
+    '该异常项最近一次失败之后，平台上此人的数据已变更或已无此人：该值可能已释放',
   'Their cases that are neither resolved nor ignored': '其既未解决也未忽略的异常项',
   'The held run that a retry waits for, as its plan has another HR row of the employee, or as none is deleted before it':
     '重试所等待的待审批任务：其计划中有该员工的另一份人事数据，或审批之前不删除任何部门',
