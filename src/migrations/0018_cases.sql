@@ -180,6 +180,30 @@ comment on function dirsync.holder_has_changed is
   'Whether the platform has accepted another value of the employee who blocks a case, or has that employee no longer, since it '
   'failed last: the value may be free. As far back as attempts are kept.';
 
+create function dirsync.next_turn(d dirsync.dead_letter, out state text, out at timestamptz)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select case when d.category = 'not_on_platform' then 'awaiting_activation'
+              when d.entity = 'mirror' or heals then 'retry_scheduled'
+              else 'open' end,
+         now() + case when d.entity = 'mirror' then interval '1 hour'
+                      -- Each run that reads every row of HR decides about it, and a retry would ask for one.
+                      when d.operation = 'read-hr' or d.entity_key = '(no user id)' then null
+                      -- Of a rejected employee nothing is sent, whatever has changed.
+                      when exists (select from dirsync.employee e
+                                   where e.enterprise_code = d.enterprise_code and e.userid = d.entity_key
+                                     and e.rejected)
+                        then interval '7 days'
+                      -- What it waits for may be free: that may have been the reason for the retry.
+                      when d.blocked_by is not null then interval '1 minute'
+                      when heals then least(interval '1 hour' * 2 ^ least(d.occurrences - 1, 5), interval '1 day')
+                      else interval '7 days' end
+  -- As HEALING in outcome.ts has them.
+  from (select d.category in ('not_on_platform', 'platform_unavailable', 'unclassified', 'unsettled_hr_row')) h (heals)
+$$;
+comment on function dirsync.next_turn is
+  'The state of a case that waits for its next turn, and when that comes: as after its latest failure, but soon if it waits for '
+  'another employee. Null: it has none.';
+
 create function dirsync.set_woken(id bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -188,12 +212,12 @@ begin
   select v.before into was from dirsync.dead_letter_event v
   where v.dead_letter_id = set_woken.id and v.event = 'snoozed' order by v.id desc limit 1;
   update dirsync.dead_letter d
-  set state = case when was ->> 'state' in ('retry_scheduled', 'awaiting_activation', 'blocked')
-                   then was ->> 'state' else 'open' end,
-      -- As before it was snoozed, where that has not passed; else like any open one. Its holder's change was not waited for.
+  set state = case when was ->> 'state' in ('open', 'retry_scheduled', 'awaiting_activation', 'blocked')
+                   then was ->> 'state' else (dirsync.next_turn(d)).state end,
+      -- As before it was snoozed, where that has not passed. Its holder's change was not waited for.
       next_retry_at = case when dirsync.holder_has_changed(d) then now() + interval '1 minute'
                            when (was ->> 'next_retry_at')::timestamptz > now()
-                           then (was ->> 'next_retry_at')::timestamptz else now() + interval '7 days' end,
+                           then (was ->> 'next_retry_at')::timestamptz else (dirsync.next_turn(d)).at end,
       snooze_until = null, version = d.version + 1
   where d.id = set_woken.id and d.state = 'snoozed';
   if not found then
@@ -400,8 +424,6 @@ comment on column dirsync.console_user.preferences is
 -- A case is found by the trace id that the vendor's support asks for. Version 1.0 keeps ids that are too long for an index.
 create index dead_letter_trace on dirsync.dead_letter ((left(trace_id, 200))) where trace_id is not null;
 
--- A case that waits for another employee's value does not wait for a week after a retry that was taken back. One about rows
--- of HR that are not synced has no next turn: each run that reads every row decides about it, and a retry would ask for one.
 create or replace function dirsync.end_lost_retries() returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -426,17 +448,7 @@ begin
           for no key update of d skip locked) lost;
   end loop;
   update dirsync.dead_letter d
-  set state = case d.entity when 'mirror' then 'retry_scheduled' else 'open' end,
-      next_retry_at = now() + case when d.entity = 'mirror' then interval '1 hour'
-                                   when d.operation = 'read-hr' or d.entity_key = '(no user id)' then null
-                                   -- What it waits for may be free: that may have been the reason for the retry.
-                                   -- Of a rejected employee nothing is sent, free or not.
-                                   when d.blocked_by is not null
-                                        and not exists (select from dirsync.employee e
-                                                        where e.enterprise_code = d.enterprise_code
-                                                          and e.userid = d.entity_key and e.rejected)
-                                     then interval '1 minute'
-                                   else interval '7 days' end,
+  set state = (dirsync.next_turn(d)).state, next_retry_at = (dirsync.next_turn(d)).at,
       version = d.version + 1
   where d.id = any (ids);
   get diagnostics ended = row_count;

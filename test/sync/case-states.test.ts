@@ -131,10 +131,13 @@ const WAYS: { events: string[]; ways: Way[] }[] = [
     events: ['is not reached'],
     ways: [
       client => restCases(client, [{ key: E1, resolve: { except: ['mobile'] } }]),
-      async client => {
-        await client.query(`update dirsync.dead_letter set operation = 'mirror-orders', entity = 'mirror'`)
-        await endLostRetries(client)
-      },
+      ...[`operation = 'mirror-orders', entity = 'mirror'`, `category = 'not_on_platform'`].map(
+        (set): Way =>
+          async client => {
+            await client.query(`update dirsync.dead_letter set ${set}`)
+            await endLostRetries(client)
+          },
+      ),
     ],
   },
   {
@@ -144,11 +147,10 @@ const WAYS: { events: string[]; ways: Way[] }[] = [
   { events: ['switch the account'], ways: [client => endAllCases(client, inWords('another account'))] },
   {
     events: ['cancel the run'],
-    ways: [
-      async client => {
-        await client.query('select dirsync.cancel($1)', [await plantRun(store)])
-      },
-    ],
+    ways: ['duplicate_mobile', 'not_on_platform', 'unclassified'].map(category => async client => {
+      await client.query('update dirsync.dead_letter set category = $1', [category])
+      await client.query('select dirsync.cancel($1)', [await plantRun(store)])
+    }),
   },
   {
     events: ['snooze'],

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { transaction } from '../../src/lib/database.ts'
-import { endLostRetries } from '../../src/sync/cases/cases.ts'
+import { endLostRetries, NO_USER_ID } from '../../src/sync/cases/cases.ts'
 import { beginRetry, requestDueRetries } from '../../src/sync/cases/retries.ts'
 import type { ClaimKey } from '../../src/sync/outbox/claim.ts'
 import { addWork } from '../../src/sync/outbox/outbox.ts'
+import { failure } from '../../src/sync/outbox/outcome.ts'
 import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
 import { settle } from '../../src/sync/settle/settlement.ts'
 import { begin, employee, memory, outcome, refusal } from './outcomes.ts'
@@ -247,6 +248,59 @@ describe('a case that was to be tried again', () => {
     expect(await endLostRetries(store.pool)).toBe(1)
     expect(await caseOf(store, lost)).toMatchObject(waits)
     expect(await caseOf(store, kept)).toMatchObject({ state: 'retrying', next_retry_at: null })
+  })
+
+  test.each([
+    ['not_on_platform', 'awaiting_activation'],
+    ['platform_unavailable', 'retry_scheduled'],
+    ['unclassified', 'retry_scheduled'],
+    ['unsettled_hr_row', 'retry_scheduled'],
+    ['invalid_document', 'open'],
+  ])(
+    'of category %s keeps its rhythm, whether it was cancelled or a snooze has ended: %s',
+    async (category, state) => {
+      for (const occurrences of [1, 3, 2000]) {
+        const before = { field: 'mobile', category, occurrences: occurrences - 1 }
+        const failed = failure({
+          ...{ category, entity: 'employee', field: 'mobile', message: [], remedy: [], sourceHash: null },
+          cases: [{ ...before, sourceHash: null, state: 'retrying', wanted: null, isReleased: false }],
+        })
+        expect(failed.state).toBe(state)
+        const [id, run] = [await fail(store, { category, state }), await retryRun()]
+        await store.pool.query('update dirsync.dead_letter set occurrences = $2 where id = $1', [
+          id,
+          occurrences,
+        ])
+        const isAsAfterAFailure = async () => {
+          const found = await caseOf(store, id)
+          expect(found.state).toBe(state)
+          const ratio = (Number(found.next_retry_at) - Date.now()) / failed.nextRetryMs
+          // Times are spread by 30 % either way.
+          expect(ratio).toBeGreaterThan(0.75)
+          expect(ratio).toBeLessThan(1.45)
+        }
+        await retry(run, id)
+        await cancel(run)
+        await isAsAfterAFailure()
+        await store.pool.query('update dirsync.dead_letter set next_retry_at = now() where id = $1', [id])
+        await store.pool.query(`select dirsync.snooze($1, now() + interval '1 day')`, [id])
+        await store.pool.query('select dirsync.wake($1)', [id])
+        await isAsAfterAFailure()
+        await store.clear()
+      }
+    },
+  )
+
+  test('of rows of HR that are not synced waits for the next run that reads them, once its snooze has ended', async () => {
+    const ids = [
+      await fail(store, { operation: 'read-hr', field: 'a', category: 'stray_row' }),
+      await fail(store, { entity_key: NO_USER_ID, field: 'userid', category: 'invalid_hr_row' }),
+    ]
+    for (const id of ids) {
+      await store.pool.query(`select dirsync.snooze($1, now() + interval '1 day')`, [id])
+      await store.pool.query('select dirsync.wake($1)', [id])
+      expect(await caseOf(store, id)).toMatchObject({ state: 'open', next_retry_at: null })
+    }
   })
 
   test('does not come up every minute where it waits for another employee, and its own was rejected', async () => {

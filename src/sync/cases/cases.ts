@@ -67,7 +67,7 @@ export const CASE_TRANSITIONS: readonly CaseTransition[] = [
   { event: 'is part of a swap', by: 'dirsync', from: ['blocked'], to: ['open'] },
   { event: 'more is withheld', by: 'dirsync', from: ['ignored'], to: ['open'] },
   { event: 'is due', by: 'dirsync', from: [...WAITING, 'snoozed'], to: ['retrying'] },
-  { event: 'is not reached', by: 'dirsync', from: ['retrying'], to: ['open', 'retry_scheduled'] },
+  { event: 'is not reached', by: 'dirsync', from: ['retrying'], to: FAILED },
   {
     event: 'succeeds, or is obsolete',
     by: 'dirsync',
@@ -75,7 +75,7 @@ export const CASE_TRANSITIONS: readonly CaseTransition[] = [
     to: ['resolved'],
   },
   { event: 'retry', by: 'a person', from: [...WAITING, 'snoozed', 'ignored'], to: ['retrying'] },
-  { event: 'cancel the run', by: 'a person', from: ['retrying'], to: ['open'] },
+  { event: 'cancel the run', by: 'a person', from: ['retrying'], to: FAILED },
   { event: 'snooze', by: 'a person', from: [...WAITING, 'retrying'], to: ['snoozed'] },
   { event: 'ignore', by: 'a person', from: [...WAITING, 'retrying', 'snoozed'], to: ['ignored'] },
   { event: 'wake', by: 'a person', from: ['snoozed'], to: WAITING },
