@@ -209,8 +209,10 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   was jsonb;
 begin
+  -- Of several snoozes in a row the first one has it.
   select v.before into was from dirsync.dead_letter_event v
-  where v.dead_letter_id = set_woken.id and v.event = 'snoozed' order by v.id desc limit 1;
+  where v.dead_letter_id = set_woken.id and v.event = 'snoozed' and v.before ->> 'state' <> 'snoozed'
+  order by v.id desc limit 1;
   update dirsync.dead_letter d
   set state = case when was ->> 'state' in ('open', 'retry_scheduled', 'awaiting_activation', 'blocked')
                    then was ->> 'state' else (dirsync.next_turn(d)).state end,

@@ -489,3 +489,26 @@ test('wake ends a snooze and leaves the case as it was, without a run', async ()
   expect(await runs()).toEqual([])
   expect((await commands()).at(-1)).toMatchObject({ name: 'wake', dead_letter_id: id })
 })
+
+test('wake leaves a case as it was before the first of several snoozes, whether the last was taken back or not', async () => {
+  const given = {
+    state: 'awaiting_activation',
+    category: 'not_on_platform',
+    next_retry_at: '2099-01-01 00:00:00Z',
+  }
+  const id = await fail(store, given)
+  const before = await caseOf(store, id)
+  const isAsBefore = async () => {
+    await call('wake($1)', id)
+    const { state, next_retry_at } = before
+    expect(await caseOf(store, id)).toMatchObject({ state, next_retry_at, snooze_until: null })
+  }
+  const snooze = (days: number) => call(`snooze($1, now() + $2 * interval '1 day')`, id, days)
+  await snooze(2)
+  await snooze(3)
+  await isAsBefore()
+  await snooze(2)
+  await snooze(3)
+  await call('undo($1)', id)
+  await isAsBefore()
+})
