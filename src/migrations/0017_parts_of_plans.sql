@@ -348,15 +348,6 @@ declare
   wrong    text[];
   known    boolean;
 begin
-  -- It is kept, and pages show it: as long as that of 50 of the longest names.
-  perform dirsync.text_of(part::text, 'filter', 20000);
-  select string_agg(k, ', ') into names from jsonb_object_keys(part) as o (k)
-  where k <> all ('{reason,from,department,field,enterprise,key,odd,keys}');
-  -- A filter that is misspelt would decide about more than was meant.
-  if names is not null then
-    perform dirsync.refuse('22023', 'said.no_such_filter', jsonb_build_object('names', names),
-      hint => 'reason, from, department, field, enterprise, key, odd, keys');
-  end if;
   if part ? 'keys' then
     -- A key without its enterprise means the one row of the plan that has it, decided or not: nobody decides about
     -- another one because the one meant was decided meanwhile. With its enterprise it means that row alone.
@@ -516,20 +507,40 @@ begin
 end $$;
 comment on function dirsync.decide is 'Approves or rejects a held run, or what of it is not decided yet.';
 
-create function dirsync.refuse_empty_part(filter jsonb) returns void
+-- A filter that is misspelt would decide about more than was meant, and so would the beginning that every key has.
+create function dirsync.refuse_unfit_part(filter jsonb) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  part  jsonb := case jsonb_typeof(filter) when 'object' then jsonb_strip_nulls(filter) else '{}' end;
+  names text;
 begin
-  if coalesce(jsonb_strip_nulls(filter), '{}') = '{}' then
+  if part = '{}' or exists (select from jsonb_each_text(part) as o (k, v) where v !~ '\S') then
     perform dirsync.refuse('22023', 'said.part_needs_filter',
       hint => 'select dirsync.approve_part(12, ''{"department": "D1"}'')');
   end if;
+  -- It is kept, and pages show it: as long as that of 50 of the longest names.
+  perform dirsync.text_of(part::text, 'filter', 20000);
+  select string_agg(case when known then o.k || ' ' || left(o.v::text, 200) else o.k end, ', ') into names
+  from jsonb_each(part) as o (k, v)
+  cross join lateral (
+    select o.k = any ('{reason,from,department,field,enterprise,key,odd,keys}') as known) one
+  where not known or case o.k
+    when 'odd' then o.v #>> '{}' !~* '^(true|false|yes|no)$'
+    when 'keys' then jsonb_typeof(o.v) <> 'array' or exists (
+      select from jsonb_array_elements(case jsonb_typeof(o.v) when 'array' then o.v else '[]' end) as a (v)
+      where jsonb_typeof(a.v) not in ('string', 'number') or a.v #>> '{}' !~ '\S')
+    else jsonb_typeof(o.v) not in ('string', 'number') end;
+  if names is not null then
+    perform dirsync.refuse('22023', 'said.no_such_filter', jsonb_build_object('names', names),
+      hint => 'reason, from, department, field, enterprise, key, odd, keys');
+  end if;
 end $$;
-comment on function dirsync.refuse_empty_part is
-  'Fails without a filter: the whole plan is decided by approve and reject.';
+comment on function dirsync.refuse_unfit_part is
+  'Fails for what names no part of a plan: the whole plan is decided by approve and reject.';
 
 create function dirsync.approve_part(run bigint, filter jsonb, reason text default null) returns bigint
 language sql security definer set search_path = pg_catalog, pg_temp as $$
-  select dirsync.refuse_empty_part(filter);
+  select dirsync.refuse_unfit_part(filter);
   select dirsync.decide_part(run, true, filter, reason)
 $$;
 comment on function dirsync.approve_part is
@@ -539,7 +550,7 @@ comment on function dirsync.approve_part is
 
 create function dirsync.reject_part(run bigint, filter jsonb, reason text default null) returns bigint
 language sql security definer set search_path = pg_catalog, pg_temp as $$
-  select dirsync.refuse_empty_part(filter);
+  select dirsync.refuse_unfit_part(filter);
   select dirsync.decide_part(run, false, filter, reason)
 $$;
 comment on function dirsync.reject_part is

@@ -669,6 +669,8 @@ describe('a part of a stored plan', () => {
     [{ filter: {} }, 422, 'tick some rows, or give a filter'],
     [{ filter: { dept: 'D1' } }, 422, 'dept'],
     [{ filter: 'nonsense' }, 422, 'filter'],
+    [{ filter: { key: '' } }, 422, 'key'],
+    [{ keys: [''] }, 422, 'a plan cannot be filtered by keys [""]'],
     [{ keys: ['p1', 'nobody'] }, 409, 'has no row of nobody'],
     [{ filter: { department: 'D7' } }, 409, 'no undecided row'],
   ])('is refused for %j', async (body, status, words) => {

@@ -51,7 +51,7 @@ async function heldDepartments(source: HrSource): Promise<number> {
 }
 
 const keys = (...userids: string[]) => ({ keys: userids })
-const approve = (id: number, part: object) =>
+const approve = (id: number, part: object | string) =>
   under.store.value<number>('select dirsync.approve_part($1, $2)', [id, part])
 const reject = (id: number, part: object) =>
   under.store.value<number>(`select dirsync.reject_part($1, $2, 'not so')`, [id, part])
@@ -703,6 +703,14 @@ describe('decisions about parts', () => {
   test.each([
     [{ dept: 'D1' }, '22023', 'a plan cannot be filtered by dept'],
     [{}, '22023', 'say which part'],
+    ['["e1"]', '22023', 'say which part'],
+    [{ key: '' }, '22023', 'say which part'],
+    [{ department: 'D1', key: ' \t' }, '22023', 'say which part'],
+    [{ key: ['e0'] }, '22023', 'a plan cannot be filtered by key ["e0"]'],
+    [{ odd: 'maybe' }, '22023', 'a plan cannot be filtered by odd "maybe"'],
+    [{ keys: 'e0' }, '22023', 'a plan cannot be filtered by keys "e0"'],
+    [{ keys: ['e0', null] }, '22023', 'a plan cannot be filtered by keys ["e0", null]'],
+    [{ keys: ['e0', ' '] }, '22023', 'a plan cannot be filtered by keys ["e0", " "]'],
     [{ department: 'nowhere' }, 'P0002', 'no undecided row'],
     [keys(), 'P0002', 'no undecided row'],
     [keys('e0', 'e9'), 'P0002', 'has no row of e9'],

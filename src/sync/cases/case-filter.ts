@@ -23,7 +23,8 @@ export const LOWER_KEY = 'lower(d.entity_key collate "C")'
 /** Minimum length of a key fragment; shorter ones have to be a prefix. */
 const PART_FROM = 3
 
-const text = (most: number) => z.string().trim().min(1).max(most)
+/** A value to filter by: an empty one would match all. */
+export const soughtText = (most: number) => z.string().trim().min(1).max(most)
 /** One value or several, repeated or separated by commas. */
 const list = <Item extends z.ZodType>(item: Item) =>
   z.preprocess(
@@ -39,7 +40,7 @@ export const keyList = z.preprocess(
     typeof given === 'string'
       ? given.split(',').map(key => key.replaceAll('%2C', ',').replaceAll('%25', '%'))
       : given,
-  z.array(text(250)).min(1).max(MOST_KEYS),
+  z.array(soughtText(250)).min(1).max(MOST_KEYS),
 )
 
 /** The text that `keyList` reads. */
@@ -55,31 +56,33 @@ export const FIELDS = {
   states: list(z.enum(CASE_STATES)).describe(
     `In one of these states: ${CASE_STATES.join(', ')}; absent: neither resolved nor ignored`,
   ),
-  categories: list(text(100)).describe('Of one of these categories'),
+  categories: list(soughtText(100)).describe('Of one of these categories'),
   code: number.describe('With this code of the platform'),
   entity: z
     .enum(['employee', 'department', 'mirror', 'enterprise'])
     .describe('Of an employee, a department, a mirror or an enterprise'),
-  operation: text(100).describe('Of this operation, such as update-employee'),
-  field: text(100).describe('Of this field, such as mobile'),
-  enterprise: text(100).describe('Of this enterprise'),
-  key: text(120).describe('With this beginning of the key, or part of it from three characters on'),
+  operation: soughtText(100).describe('Of this operation, such as update-employee'),
+  field: soughtText(100).describe('Of this field, such as mobile'),
+  enterprise: soughtText(100).describe('Of this enterprise'),
+  key: soughtText(120).describe('With this beginning of the key, or part of it from three characters on'),
   keys: keyList.describe(
     `Of these employees: user ids, or enterprise/user id, at most ${MOST_KEYS}, separated by commas`,
   ),
-  department: text(100).describe(
+  department: soughtText(100).describe(
     'Of this department (code), or of employees whom the platform shows in this department',
   ),
-  assignee: text(200).describe(`Assigned to this person; ${MINE}: to the caller; ${UNASSIGNED}: to no one`),
+  assignee: soughtText(200).describe(
+    `Assigned to this person; ${MINE}: to the caller; ${UNASSIGNED}: to no one`,
+  ),
   run: number.positive().describe('That failed first or last in this run'),
   olderThan: period.describe('That failed first so long ago: 12h, 3d, 2w'),
-  from: text(40).describe(
+  from: soughtText(40).describe(
     'That failed last from this day or moment on (ISO 8601), or from so long ago: 12h, 7d, 4w',
   ),
-  to: text(40).describe('That failed last until this moment, the end of this day, or so long ago'),
+  to: soughtText(40).describe('That failed last until this moment, the end of this day, or so long ago'),
   younger_than: period.describe('That failed first within this time: 12h, 3d, 2w'),
-  text: text(200).describe('With this text in a comment, or in the reason of an ignore or snooze'),
-  blockedBy: text(120).describe('That wait for a change of this key'),
+  text: soughtText(200).describe('With this text in a comment, or in the reason of an ignore or snooze'),
+  blockedBy: soughtText(120).describe('That wait for a change of this key'),
 }
 
 /** Reads a filter that was stored, or the parameters of a URL. Those of other things are ignored. */

@@ -15,7 +15,7 @@ import { countUpTo, type PlaceValue, type Pool, placeholders, transaction } from
 import type { Logger } from '../../lib/logger.ts'
 import { likeBeginning } from '../../lib/text.ts'
 import { saidBy, toStore } from '../../texts/message.ts'
-import { keyList, MOST_KEYS } from '../cases/case-filter.ts'
+import { keyList, MOST_KEYS, soughtText } from '../cases/case-filter.ts'
 import type { Work } from '../outbox/outbox.ts'
 import { UNFINISHED } from '../outbox/outcome.ts'
 import { HELD_RUNS } from '../runs/run.ts'
@@ -66,11 +66,11 @@ export const PLAN_REASONS = ['new', 'changed', 'asked', 'left', 'vanished', 'del
 /** A part of a stored plan. */
 export const PlanPart = z.object({
   reason: z.enum(PLAN_REASONS).optional(),
-  field: z.string().max(60).optional().describe('A field that changes, or breaks a rule'),
-  from: z.string().max(200).optional().describe('The department that employees leave, as a whole code'),
-  department: z.string().max(200).optional().describe('Department code, as a whole'),
-  enterprise: z.string().max(100).optional().describe('Enterprise code'),
-  key: z.string().max(120).optional().describe('The beginning of a user id or department code'),
+  field: soughtText(60).optional().describe('A field that changes, or breaks a rule'),
+  from: soughtText(200).optional().describe('The department that employees leave, as a whole code'),
+  department: soughtText(200).optional().describe('Department code, as a whole'),
+  enterprise: soughtText(100).optional().describe('Enterprise code'),
+  key: soughtText(120).optional().describe('The beginning of a user id or department code'),
   keys: keyList
     .optional()
     .describe(
