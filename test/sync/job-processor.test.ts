@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CallRecord } from '../../emulator/call-log.ts'
 import { startEmulator } from '../../emulator/emulator.ts'
 import { HrSources } from '../../src/hr/sources.ts'
-import { createPool } from '../../src/lib/database.ts'
+import { createPool, transaction } from '../../src/lib/database.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
 import { UNTRACED } from '../../src/lib/tracing.ts'
 import { LocalPacer } from '../../src/platform/caller.ts'
@@ -117,6 +117,24 @@ describe('what a worker has in hand, but its call has been in line for longer th
   }
   const outbox = () =>
     store.rows('select entity_key, version, in_hand, attempts from dirsync.pending order by 1')
+
+  test('holds up no one else, where a person is deciding about one of them', async () => {
+    await plans.hire(3)
+    await plan()
+    const open = (userids: string[]) =>
+      vi.waitUntil(
+        async () => (await outbox()).map(({ entity_key }) => entity_key).join() === userids.join(),
+        { timeout: 30_000 },
+      )
+    const { ended } = await transaction(store.pool, async reviewer => {
+      await reviewer.query(`select from dirsync.employee where userid = 'e0' for no key update`)
+      const begun = await begin([E0, employee('e1'), employee('e2')])
+      await open(['e0'])
+      return begun
+    })
+    await ended
+    await open([])
+  })
 
   test.each(['employee/get', 'employee/update'])(
     '%s, is sent, unless a plan has replaced its row or its run was cancelled',

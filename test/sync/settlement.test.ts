@@ -21,6 +21,10 @@ const pending = () =>
     enqueued_at: Date | null
   }>('select *, not_before > now() as waits from dirsync.pending order by entity_key')
 const attempts = () => store.rows('select * from dirsync.attempt order by id')
+/** As a worker does, which comes again to what waits for another transaction. */
+const settleAll = async (settlements: Settlement[]) => {
+  for (let rest = settlements; rest.length > 0; ) rest = await settle(store.pool, rest)
+}
 const remembered = async () => (await store.rows('select * from dirsync.employee order by userid'))[0]
 
 describe('an outcome', () => {
@@ -301,7 +305,7 @@ test.each([
         'update dirsync.employee set held_run = $1, held_hash = $2::uuid, held_gone = $2::uuid is null',
         [run, held],
       )
-      settled = settle(store.pool, [named])
+      settled = settleAll([named])
       await vi.waitUntil(async () => (await store.rows(WAITING_FOR_A_LOCK)).length > 0, { timeout: 20_000 })
     })
     await settled
@@ -332,6 +336,33 @@ test.each([
     await settle(store.pool, [outcome(E1, claimed, { outcome: 'parked', ...differs, present })])
     expect(await remembered()).toMatchObject(employee)
     expect(await pending()).toMatchObject(left)
+  },
+)
+
+test.each(['ignore($1, $2)', `snooze($1, now() + interval '1 day', $2)`])(
+  'those of others are written while %s of a case waits for its commit, and its own once it is committed',
+  async decision => {
+    const keys = ['e1', 'e2', 'e3'].map(userid => employee(userid))
+    await plant(store, 'employee', { userid: 'e2' })
+    for (const key of keys) await plantWork(store, key.entityKey)
+    const id = await fail(store, { entity_key: 'e2' })
+    const claims = await claim(store.pool, keys, {})
+    const settlements = keys.map((key, i) =>
+      outcome(key, claims[i] as never, {
+        employee: memory({ acknowledgedHash: hash() }),
+        ...(key.entityKey === 'e2' && { resolve: 'all' }),
+      }),
+    )
+    await transaction(store.pool, async reviewer => {
+      await reviewer.query(`select dirsync.${decision}`, [id, 'so'])
+      expect(await settle(store.pool, settlements)).toEqual([settlements[1]])
+      expect(await pending()).toMatchObject([{ entity_key: 'e2' }])
+      expect(await attempts()).toMatchObject([{ entity_key: 'e1' }, { entity_key: 'e3' }])
+    })
+    expect(await settle(store.pool, settlements)).toEqual([])
+    expect(await pending()).toEqual([])
+    expect(await attempts()).toHaveLength(3)
+    expect(await caseOf(store, id)).toMatchObject({ state: 'resolved' })
   },
 )
 
@@ -398,7 +429,7 @@ test('two outcomes of one moment that make a swap together say so', async () => 
   const doorkeeper = await store.pool.connect()
   try {
     await doorkeeper.query('select pg_advisory_lock(1)')
-    const settled = Promise.all(settlements.map(settlement => settle(store.pool, [settlement])))
+    const settled = Promise.all(settlements.map(settlement => settleAll([settlement])))
     await vi.waitUntil(
       () =>
         store.value<boolean>(

@@ -19,36 +19,56 @@ import {
 } from '../outbox/outcome.ts'
 import { liftBlocks, recordRefusals } from './field-blocks.ts'
 
+/** How long outcomes that are written together wait for a row that another transaction has locked. */
+const PATIENCE_MS = 1000
+/** The same of one by itself: each of those that were together may wait as long. */
+const PATIENCE_ALONE_MS = 100
+
 /**
  * Writes the outcomes of many jobs, each completely or not at all: success and resolved cases together. An outcome that
  * PostgreSQL refuses becomes a case that says so, and the others are written without it. A write that times out is repeated: if
  * it was committed after all, its executions are over, and nothing happens a second time.
+ * @returns those of which nothing is written: they wait for another transaction, such as a person's decision
  */
-export async function settle(db: Pool, settlements: Settlement[]): Promise<void> {
+export async function settle(db: Pool, settlements: Settlement[]): Promise<Settlement[]> {
   const { quiet = [], full = [] } = Object.groupBy(settlements, settlement =>
     isQuiet(settlement) ? 'quiet' : 'full',
   )
-  if (quiet.length > 0) await settleSome(db, quiet, () => writeOutcomes(db, quiet))
-  if (full.length > 0) await settleSome(db, full, () => settleInFull(db, full))
+  return [
+    ...(await settleSome(db, quiet, () => writeOutcomes(db, quiet, PATIENCE_MS))),
+    ...(await settleSome(db, full, () => settleInFull(db, full, PATIENCE_MS))),
+  ]
 }
 
-/** Writes outcomes together; where PostgreSQL refuses one of them, each by itself. */
-async function settleSome(db: Pool, settlements: Settlement[], write: () => Promise<unknown>): Promise<void> {
+/** Writes outcomes together; where PostgreSQL refuses one of them, or has one wait, each by itself. */
+async function settleSome(
+  db: Pool,
+  settlements: Settlement[],
+  write: () => Promise<unknown>,
+): Promise<Settlement[]> {
+  if (settlements.length === 0) return []
+  const heldUp: Settlement[] = []
   try {
     await repeatWhatIsFenced(write)
   } catch (error) {
-    if (!isUnfit(error)) throw error
-    for (const settlement of settlements) await settleAlone(db, settlement)
+    if (!isUnfit(error) && !isLocked(error)) throw error
+    for (const settlement of settlements) if (!(await settleAlone(db, settlement))) heldUp.push(settlement)
   }
+  return heldUp
 }
 
-async function settleAlone(db: Pool, settlement: Settlement): Promise<void> {
+/** False if it waits for another transaction. */
+async function settleAlone(db: Pool, settlement: Settlement): Promise<boolean> {
+  const write = (one: Settlement) => repeatWhatIsFenced(() => settleInFull(db, [one], PATIENCE_ALONE_MS))
   try {
-    await repeatWhatIsFenced(() => settleInFull(db, [settlement]))
+    await write(settlement).catch(async error => {
+      if (!isUnfit(error)) throw error
+      await write(refusedSettlement(settlement, error, await openFields(db, settlement.key)))
+    })
+    return true
   } catch (error) {
-    if (!isUnfit(error)) throw error
-    const refused = refusedSettlement(settlement, error, await openFields(db, settlement.key))
-    await repeatWhatIsFenced(() => settleInFull(db, [refused]))
+    if (isLocked(error)) return false
+    throw error
   }
 }
 
@@ -80,11 +100,11 @@ function isFinished(settlement: Settlement): settlement is FinishedSettlement {
   return settlement.again === null
 }
 
-async function settleInFull(db: Pool, given: Settlement[]): Promise<void> {
+async function settleInFull(db: Pool, given: Settlement[], patienceMs: number): Promise<void> {
   const settlements = given.map(storable)
   const write = async (client: ClientBase) => {
     if (settlements.some(concernsOthers)) await lockTransaction(client, 'settlement')
-    const { valid, done } = await writeOutcomes(client, settlements)
+    const { valid, done } = await writeOutcomes(client, settlements, patienceMs)
     await writePresent(client, done)
     const ended = valid.filter(isFinished)
     const resolved = await resolveCases(client, ended)
@@ -173,10 +193,14 @@ async function writeDepartment(client: ClientBase, { key, stored }: FinishedSett
  *
  * The outbox rows are locked before anything is written, in the order of their key, as everywhere that several are locked, so
  * that there is no deadlock. PostgreSQL executes the last line first, which reads them all.
+ *
+ * For how long it waits for locks is set before, and holds for the rest of its transaction.
  */
 const WRITE = `
-with s as materialized (
-  select * from json_to_recordset($1) as s (
+with patience as materialized (
+  select set_config('lock_timeout', $2, true)
+), s as materialized (
+  select s.* from patience cross join json_to_recordset($1) as s (
     position int, operation text, "enterpriseCode" text, "entityKey" text, detail text,
     version int, execution bigint, done boolean, delay int, attempts int, "sentUnknown" boolean,
     "runId" bigint, "startedAt" timestamptz, "durationMs" int, outcome text,
@@ -260,6 +284,7 @@ select position, is_done as done from locked`
 async function writeOutcomes(
   db: ClientBase | Pool,
   settlements: Settlement[],
+  patienceMs: number,
 ): Promise<{ valid: Settlement[]; done: Settlement[] }> {
   const rows = settlements.map((settlement, position) => {
     const { key, again, version, execution, sentUnknown, runId, startedAt, durationMs } = settlement
@@ -283,7 +308,7 @@ async function writeOutcomes(
   const statement = {
     name: 'write-outcomes',
     text: WRITE,
-    values: [storableJson(JSON.stringify(rows))],
+    values: [storableJson(JSON.stringify(rows)), `${patienceMs}ms`],
     query_timeout: WORK_MS,
   }
   const { rows: locked } = await db.query<{ position: number; done: boolean }>(statement)
@@ -293,6 +318,13 @@ async function writeOutcomes(
 
 /** Classes of SQLSTATE for unfit data: not of its type, against a constraint, too long for an index. */
 const UNFIT = ['22', '23', '54']
+
+/** SQLSTATE lock_not_available. */
+const LOCKED = '55P03'
+
+function isLocked(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === LOCKED
+}
 
 /** Whether PostgreSQL refused the data, and would refuse it again. */
 export function isUnfit(error: unknown): error is DatabaseError {

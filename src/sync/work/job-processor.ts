@@ -72,6 +72,8 @@ const WAITED_FOR = [HrTooSlowError, HrDeliveryError]
 const LOCKED_MS = 1000
 /** For how long an outcome waits for others to be written with. */
 const SETTLED_WITHIN_MS = 100
+/** After how long one that had to wait for another transaction is written again. */
+const HELD_UP_MS = 1000
 /** How long executions that are broken off have to end. */
 const GRACE_MS = 700
 /** Why a worker whose mapping is not the plan's does not send. */
@@ -139,6 +141,8 @@ export class JobProcessor {
   /** Of each source by itself: a slow or absent one does not delay the rows of another. */
   readonly #readers = new Map<NamedSource, SourceReaders>()
   readonly #settlements: Batcher<Settlement, true>
+  /** Those that wait for a person to commit what they have decided, apart from all others. */
+  readonly #heldUp: Batcher<Settlement, true>
 
   constructor(deps: JobProcessorDependencies) {
     this.#deps = deps
@@ -153,13 +157,12 @@ export class JobProcessor {
       { maxBatch: 200 },
     )
     this.#claims = new Batcher(keys => claim(deps.pool, keys, deps.hr.owners), { maxBatch: 200 })
-    this.#settlements = new Batcher(
-      async settlements => {
-        await settle(deps.pool, settlements)
-        return settlements.map(() => true as const)
-      },
-      { maxBatch: 200, lingerMs: SETTLED_WITHIN_MS },
-    )
+    const written = async (settlements: Settlement[]) => {
+      const waiting = new Set(await settle(deps.pool, settlements))
+      return settlements.map(one => (waiting.has(one) ? this.#heldUp.submit(one) : true))
+    }
+    this.#settlements = new Batcher(written, { maxBatch: 200, lingerMs: SETTLED_WITHIN_MS })
+    this.#heldUp = new Batcher(written, { maxBatch: 200, lingerMs: HELD_UP_MS })
   }
 
   /** From now on no further job is taken over with so many keys in hand. */
