@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { momentIn } from '../../src/console/moment.ts'
 import { Problem } from '../../src/console/problem.ts'
 import { SNOOZE, untilOf } from '../../src/console/until.ts'
+import { transaction } from '../../src/lib/database.ts'
 import { inWords, toStore } from '../../src/texts/message.ts'
 import { translator } from '../../src/texts/texts.ts'
 import { ConsoleUnderTest, plantUser } from './console-under-test.ts'
@@ -399,6 +400,18 @@ describe('/api/v1', () => {
       { category: 'left_hr', platform_code: null, count: 3, open: 3 },
       { category: 'duplicate_email', count: 1 },
     ])
+  })
+
+  test('waits a moment for a person who has not committed, who is not called a database that does not answer', async () => {
+    const id = await plant('e1')
+    await transaction(console.pool, async reviewer => {
+      await reviewer.query(`select dirsync.ignore($1, 'so')`, [id])
+      const answer = await post(`/api/v1/cases/${id}/assign`, { assignee: 'mei' })
+      expect([answer.statusCode, answer.json()]).toMatchObject([
+        409,
+        { code: 'locked', detail: expect.stringMatching(/has not committed .* try again in a minute/) },
+      ])
+    })
   })
 
   test('gives a case with its version, and takes a decision about that version alone', async () => {

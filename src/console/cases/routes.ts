@@ -299,7 +299,8 @@ async function decided<T>(pool: Pool, ask: Ask, id: number, work: () => Promise<
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof CommandError) || error.code === 'COMMAND_INVALID') throw error
+    if (!(error instanceof CommandError) || ['COMMAND_INVALID', 'COMMAND_LOCKED'].includes(error.code))
+      throw error
     throw new Problem('changed', await whatChanged(pool, ask, id, error), { cause: error })
   }
 }

@@ -15,13 +15,16 @@ export interface Asker {
  * A person's request cannot be carried out: its object is gone or unknown, an argument is wrong, or another person was faster.
  * The message of a conflict says who, what they did, and when.
  */
-export class CommandError extends CodedError<'COMMAND_NOT_FOUND' | 'COMMAND_INVALID' | 'COMMAND_CONFLICT'> {}
+export class CommandError extends CodedError<
+  'COMMAND_NOT_FOUND' | 'COMMAND_INVALID' | 'COMMAND_CONFLICT' | 'COMMAND_LOCKED'
+> {}
 
-/** SQLSTATEs that the functions for people raise. */
+/** SQLSTATEs that the functions for people raise, and of what waits for another transaction. */
 const CODES: Record<string, CommandError['code']> = {
   P0002: 'COMMAND_NOT_FOUND',
   '22023': 'COMMAND_INVALID',
   DS409: 'COMMAND_CONFLICT',
+  '55P03': 'COMMAND_LOCKED',
 }
 
 /** The steps of a case that can be taken back, as its events are called. */
@@ -178,6 +181,7 @@ export class Commands {
   cancel(run: number, reason: string | null): Promise<CancelledRun> {
     return this.#do(async client => {
       const before = await returnedOf(client, run)
+      await client.query(WAIT)
       await scalar(client, 'select dirsync.cancel($1, $2)', [run, reason])
       const { held, rows } = await returnedOf(client, run)
       return { run, undecidedIn: rows > before.rows ? held : null }
@@ -306,6 +310,11 @@ export class Commands {
   }
 }
 
+/** So long a person waits for another one who has not committed: the console's statements may take little longer. */
+const WAIT_MS = 2500
+/** SQL: what is decided about a plan waits for another plan that is being written. */
+const WAIT = 'set local lock_timeout = 0'
+
 /**
  * Runs `work` in one transaction on behalf of the requester.
  * @throws CommandError when the SQL functions refuse
@@ -318,12 +327,14 @@ export async function asAsker<T>(
   try {
     return await transaction(pool, async client => {
       await actAs(client, asker)
+      await client.query(`set local lock_timeout = ${WAIT_MS}`)
       return work(client)
     })
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? CODES[String(error.code)] : undefined
     if (code === undefined) throw error
-    throw new CommandError(code, refusedBy(error as Error), { cause: error })
+    const said = code === 'COMMAND_LOCKED' ? message('said.is_being_changed') : refusedBy(error as Error)
+    throw new CommandError(code, said, { cause: error })
   }
 }
 
@@ -358,7 +369,7 @@ async function expectVersion(client: ClientBase, id: number, version: number | u
 const DECISION_MS = 300_000
 
 async function decision(client: PoolClient, text: string, values: unknown[]): Promise<number> {
-  await client.query(`set local statement_timeout = ${DECISION_MS}`)
+  await client.query(`set local statement_timeout = ${DECISION_MS}; ${WAIT}`)
   const statement = { text, values, rowMode: 'array' as const, query_timeout: DECISION_MS }
   const { rows } = await client.query<[number]>(statement)
   return onlyRow(rows)[0]

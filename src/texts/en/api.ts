@@ -51,6 +51,8 @@ export const api = {
     'The address exists, but not for this method. The header Allow lists the methods that it takes.',
   'problem.changed':
     'Another person or dirsync itself was quicker, so the request no longer fits, and nothing was done. Read the current state and decide again.',
+  'problem.locked':
+    'Another transaction is changing what the request is about: that of a reviewer who has decided in SQL and not committed yet, or one of dirsync itself. Nothing was done. Try again in a minute.',
   'problem.key_in_use':
     'A request with the same Idempotency-Key has begun and has no stored answer: it is still running, or was cut off. See what it has done; then use a new key if need be.',
   'problem.too_large': 'The body is larger than dirsync reads, so nothing was done.',

@@ -106,6 +106,8 @@ export const common = {
   'error.cross_site.remedy': 'Open the console and do it there.',
   'error.changed': 'It has changed since you looked',
   'error.changed.remedy': 'Look at its current state and decide again.',
+  'error.locked': 'It is being changed at the moment',
+  'error.locked.remedy': 'Nothing was done.',
   'error.filter': 'Left out of the filter:',
   'error.invalid': 'This is not possible',
   'error.internal': 'dirsync failed',

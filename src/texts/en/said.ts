@@ -893,6 +893,8 @@ export const saidTexts = {
   'said.nothing_halted_for': 'nothing is halted for {scope}',
   'said.no_probe_ends_pause':
     'all calls are paused by a person, so no probe can be made until they are resumed',
+  'said.is_being_changed':
+    'another person who has not committed their decision yet, or dirsync itself, is changing it: try again in a minute',
   'said.case_has_changed': 'case {case} has changed since you looked: {change}',
   'said.it_failed_again': 'it failed again at {time}',
   'said.was_changed_by': '{name} {event} it at {time}',

@@ -43,6 +43,8 @@ export const api = {
   'problem.not_found': '该地址下没有内容：地址有误，或内容已被移除。',
   'problem.no_such_method': '地址存在，但不支持此请求方法。响应头 Allow 列出了可用的方法。',
   'problem.changed': '其他人或 dirsync 已先行更改，该请求不再适用，未执行任何操作。请读取最新状态后再决定。',
+  'problem.locked':
+    '另一事务正在更改该请求涉及的内容：有人在 SQL 中作出决定而尚未提交，或 dirsync 正在更改。未执行任何操作，请一分钟后重试。',
   'problem.key_in_use':
     '使用同一 Idempotency-Key 的请求已经开始，但尚无保存的答复：仍在进行，或已中断。请查看其结果，必要时使用新的 Idempotency-Key。',
   'problem.too_large': '请求体超过 dirsync 可读取的大小，未执行任何操作。',

@@ -106,6 +106,8 @@ export const common = {
   'error.cross_site.remedy': '请打开控制台后在其中操作。',
   'error.changed': '您查看之后状态已有变化',
   'error.changed.remedy': '请查看最新状态后再决定。',
+  'error.locked': '此刻正在被更改',
+  'error.locked.remedy': '未执行任何操作。',
   'error.filter': '以下筛选条件无效，已忽略：',
   'error.invalid': '无法执行',
   'error.internal': 'dirsync 内部出错',

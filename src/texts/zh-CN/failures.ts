@@ -908,6 +908,7 @@ export const failures = {
     '定时任务 {job} 已关闭（由其设置关闭，或 MIRRORS 未列出其镜像），没有调度进程会执行它',
   'said.nothing_halted_for': '{scope} 没有暂停的调用',
   'said.no_probe_ends_pause': '全部调用已由人工暂停，恢复调用之前无法探测',
+  'said.is_being_changed': '有人正在处理且尚未提交，或 dirsync 正在更改：请一分钟后重试',
   'said.case_has_changed': '异常项 {case} 在您查看之后已有变化：{change}',
   'said.it_failed_again': '已于 {time} 再次失败',
   'said.was_changed_by': '{name} 于 {time} 执行了“{event}”',
