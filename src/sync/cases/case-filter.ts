@@ -221,12 +221,13 @@ function openKeyHas(part: string, place: PlaceValue): string {
   return `${UNRESOLVED} and ${LOWER_KEY} like ${place(`%${likeBeginning(lowerAscii(part))}`)}`
 }
 
+/** A user id without its enterprise means that of any. */
 function isOfOne(names: readonly string[], place: PlaceValue): string {
-  const keys = names.flatMap(keysOfName)
-  const codes = place(keys.map(({ enterpriseCode }) => enterpriseCode))
-  const userids = place(keys.map(({ userid }) => userid))
-  return `d.entity = 'employee'
-          and (d.enterprise_code, d.entity_key) in (select * from unnest(${codes}::text[], ${userids}::text[]))`
+  const userids = names.flatMap(keysOfName).map(({ userid }) => lowerAscii(userid))
+  const named = place(names)
+  // The first condition is for the index.
+  return `${LOWER_KEY} = any (${place(userids)}) and d.entity = 'employee'
+          and (d.entity_key = any (${named}) or d.enterprise_code <> '' and d.enterprise_code || '/' || d.entity_key = any (${named}))`
 }
 
 function wasIn(run: number, place: PlaceValue): string {
