@@ -1,4 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createDeployment } from '../helpers/deployment.ts'
@@ -538,6 +539,9 @@ test('a case is assigned and commented, and shows it', async () => {
   const shown = await dirsync('dead-letters', 'show', id)
   expect(shown.stdout).toMatch(/^ *Assignee +mei$/m)
   expect(shown.stdout).toMatch(/ commented \S.*\n +asked HR$/m)
+  await dirsync('dead-letters', 'assign', id, '--to', userInfo().username)
+  const mine = (await dirsync('cases', 'list', '--assignee', '@me', '--json')).json()
+  expect(mine.items.map((found: { id: number }) => String(found.id))).toEqual([id])
   const given = await dirsync('dead-letters', 'assign', id, '--nobody', '--json')
   expect(given.json()).toEqual({ id: Number(id), assignee: null, told: 'no_need' })
   const missing = await dirsync('dead-letters', 'comment', '9999', '--text', 'x')

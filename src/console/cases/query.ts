@@ -81,7 +81,8 @@ export function filterFor(ask: Ask, filter: CaseFilter): CaseFilter {
   const { from, to } = rangeOf(ask, filter)
   return {
     ...filter,
-    ...(filter.assignee === MINE ? { assignee: ask.viewer.name } : {}),
+    // To the shell's user cases are assigned without where they ask from.
+    ...(filter.assignee === MINE ? { assignee: ask.viewer.name.replace(/^cli:/, '') } : {}),
     ...(from ? { from: from.toISOString() } : {}),
     ...(to ? { to: to.toISOString() } : {}),
   }
