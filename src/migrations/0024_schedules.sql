@@ -103,3 +103,22 @@ begin
   perform pg_notify('dirsync', 'run');
   return run;
 end $$;
+
+-- What is noted of what people ask for does not depend on their session, and is what takes effect.
+alter function dirsync.resync(text, text, interval, text) set intervalstyle = 'postgres';
+
+create or replace function dirsync.snooze(id bigint, until timestamptz, reason text default null)
+returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  said text := dirsync.text_of(reason, 'reason', 2000);
+begin
+  -- As `set_snoozed` has it, which refuses null.
+  if until > '9999-12-31 00:00 UTC' then
+    until := '9999-12-31 00:00 UTC';
+  end if;
+  perform dirsync.note_command(
+    'snooze', null, jsonb_build_object('id', id, 'until', until, 'reason', said), id);
+  perform dirsync.set_snoozed(id, until, said);
+  return id;
+end $$;

@@ -282,7 +282,7 @@ describe('a reviewer', () => {
       'unmute_alert',
       'wake',
     ])
-    for (const { proconfig } of definers) expect(proconfig).toEqual(['search_path=pg_catalog, pg_temp'])
+    for (const { proconfig } of definers) expect(proconfig).toContain('search_path=pg_catalog, pg_temp')
     const open = await store.rows(
       `select proname from pg_proc where pronamespace = 'dirsync'::regnamespace and has_function_privilege('public', oid, 'execute')`,
     )

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createClient } from '../../src/lib/database.ts'
+import { createClient, transaction } from '../../src/lib/database.ts'
 import { until } from '../helpers/company.ts'
 import { caseOf, fail, hash, plantRun, story } from './planted.ts'
 import { StoreUnderTest, WAITING_FOR_A_LOCK } from './store-under-test.ts'
@@ -255,6 +255,14 @@ describe('ignore', () => {
   })
 })
 
+test('what a period is noted as does not depend on the session that gives it', async () => {
+  await transaction(store.pool, async reviewer => {
+    await reviewer.query(`set local intervalstyle = 'iso_8601'`)
+    await reviewer.query(`select dirsync.resync('full', max_age => '6 hours')`)
+  })
+  expect(await commands()).toMatchObject([{ arguments: { kind: 'full', max_age: '06:00:00' } }])
+})
+
 describe('snooze', () => {
   test('lets a case rest until a time, and keeps it resting when it fails meanwhile', async () => {
     const id = await fail(store)
@@ -286,6 +294,8 @@ describe('snooze', () => {
       await call(`snooze($1, $2)`, id, end)
       const last = new Date('9999-12-31T00:00:00Z')
       expect(await caseOf(store, id)).toMatchObject({ snooze_until: last, next_retry_at: last })
+      const [noted] = await commands()
+      expect(new Date(noted?.arguments.until)).toEqual(last)
     },
   )
 
