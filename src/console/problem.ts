@@ -150,7 +150,7 @@ const BUSY_SECONDS = 2
  * stopped container also takes its name away (EAI_AGAIN, ENOTFOUND), a stopped host its address (EHOSTUNREACH).
  */
 const DATABASE_AWAY =
-  /^(08...|57P0.|53...|57014|25006|40P01|E(CONN(REFUSED|RESET|ABORTED)|AI_AGAIN|NOTFOUND|TIMEDOUT|PIPE|(HOST|NET)UNREACH)|STATEMENT_TIMEOUT)$/
+  /^(08...|57P0.|53...|55P03|57014|25006|40P01|E(CONN(REFUSED|RESET|ABORTED)|AI_AGAIN|NOTFOUND|TIMEDOUT|PIPE|(HOST|NET)UNREACH)|STATEMENT_TIMEOUT)$/
 
 /** Maps an error to a problem; unknown errors become `internal`. */
 export function problemOf(error: unknown): Problem {

@@ -83,6 +83,9 @@ const ANY_MS = 10 * 60_000
 /** Copying all of HR, which takes as long as HR takes. */
 export const COPY_MS = 60 * 60_000
 
+/** Of the time for a statement, so much is for waiting for locks: what then fails says that somebody has one. */
+const LOCK_SHARE = 0.8
+
 /** How long connecting may take, and the first statement of a connection. */
 const CONNECT_MS = 5000
 
@@ -124,7 +127,9 @@ export function createPool(
     query_timeout: timeoutMs,
   }
   // As a setting of `pg` it would be a start-up option.
-  const limit = timeoutMs ? `; set statement_timeout = ${timeoutMs}` : ''
+  const limit = timeoutMs
+    ? `; set statement_timeout = ${timeoutMs}; set lock_timeout = ${timeoutMs * LOCK_SHARE}`
+    : ''
   const first = {
     ...OUR_SESSION,
     text: `${OUR_SESSION.text}${limit};${NOTICE_IT_AT_WORK}`,

@@ -111,7 +111,9 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
       params: z.object({ id: rowNumber }),
       body: z.object({ reason: z.string().trim().max(500).nullish() }),
       result: AlertTaken.extend({
-        acknowledged: z.boolean().describe('false: it is over, not raised yet, or another person has acknowledged it'),
+        acknowledged: z
+          .boolean()
+          .describe('false: it is over, not raised yet, or another person has acknowledged it'),
       }),
       run: async (ask, { params: { id }, input }) => {
         const acknowledged = await ask.commands.acknowledgeAlert(id, input.reason ?? null)

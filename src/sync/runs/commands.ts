@@ -181,7 +181,6 @@ export class Commands {
   cancel(run: number, reason: string | null): Promise<CancelledRun> {
     return this.#do(async client => {
       const before = await returnedOf(client, run)
-      await client.query(WAIT)
       await scalar(client, 'select dirsync.cancel($1, $2)', [run, reason])
       const { held, rows } = await returnedOf(client, run)
       return { run, undecidedIn: rows > before.rows ? held : null }
@@ -310,9 +309,7 @@ export class Commands {
   }
 }
 
-/** So long a person waits for another one who has not committed: the console's statements may take little longer. */
-const WAIT_MS = 2500
-/** SQL: what is decided about a plan waits for another plan that is being written. */
+/** SQL: what is decided about a plan waits for another plan that is being written, in the console, too. */
 const WAIT = 'set local lock_timeout = 0'
 
 /**
@@ -327,7 +324,6 @@ export async function asAsker<T>(
   try {
     return await transaction(pool, async client => {
       await actAs(client, asker)
-      await client.query(`set local lock_timeout = ${WAIT_MS}`)
       return work(client)
     })
   } catch (error) {
