@@ -112,13 +112,18 @@ export async function sendRefund(
   )
 }
 
-/** Why a refund must not be sent of an order of which so much is refunded; null when it may be. */
+/**
+ * Why a refund must not be sent of an order of which so much is refunded; null when it may be. The order record may be behind with
+ * refunds that dirsync knows of.
+ */
 export function refusalOfAmount(
   { outer_trade_no: trade, refund_amount: amount }: { outer_trade_no: string; refund_amount: string },
-  { shown: refunded, paid }: RefundedSoFar,
+  soFar: RefundedSoFar,
 ): JournalError | null {
+  const { paid } = soFar
+  const refunded = refundedBefore(soFar) ?? soFar.atLeast
   if (!exceedsRest(amount, { paid, refunded })) return null
-  const left = { amount, trade, refunded: refunded ?? '', paid: paid ?? '' }
+  const left = { amount, trade, refunded, paid: paid ?? '' }
   return new JournalError('ORDER_EXCEEDED', message('said.order_exceeded', left))
 }
 

@@ -607,6 +607,22 @@ describe('nothing is sent, and the number stays free,', () => {
     expect(await send({ refundAmount: '3.00' })).toMatchObject({ state: 'accepted' })
   })
 
+  test.each<[string, object]>([
+    ['shows nothing refunded', { refund_amount: 0, status: 2 }],
+    ['does not say what is refunded', { status: 2 }],
+  ])('when dirsync itself refunded the order, whose record %s', async (_, shown) => {
+    await send({ outerRefundNo: `${REQUEST.outerRefundNo}b`, refundAmount: '10.00' })
+    const data = { outer_trade_no: ORDER, pay_amount: '10.00', ...shown }
+    await refunds.fault(RECORD_CALL, { body: JSON.stringify({ code: 0, msg: 'OK', data }) })
+    const calls = await refunds.calls(REFUND_CALL)
+    await expect(send()).rejects.toMatchObject({
+      code: 'ORDER_EXCEEDED',
+      message: expect.stringMatching(/: 10.00 of 10.00 are refunded, counting those that dirsync sent/),
+    })
+    expect(await refunds.calls(REFUND_CALL)).toBe(calls)
+    expect(await refunds.refund()).toBeNull()
+  })
+
   test('and the audit says so: under its number it has one refund', async () => {
     await refunds.fault(REFUND_CALL, { code: 1000210003 })
     await notSent(send())
