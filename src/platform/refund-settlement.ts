@@ -109,13 +109,16 @@ export function refundedAmount(record: RefundedRecord | string): string | null {
   return record.refund_amount ?? (isUntouched ? '0' : null)
 }
 
-/** Whether a refund is more than is left of its order; false where the order record does not tell. Amounts are decimal strings. */
+/**
+ * Whether a refund is more than is left of its order; false where the order record does not tell, or says that nothing was paid.
+ * Amounts are decimal strings.
+ */
 export function exceedsRest(
   amount: string,
   order: { paid: string | null; refunded: string | null },
 ): boolean {
   const [wanted, paid, refunded] = [amount, order.paid, order.refunded].map(cents)
-  return wanted != null && paid != null && refunded != null && wanted > paid - refunded
+  return wanted != null && !!paid && refunded != null && wanted > paid - refunded
 }
 
 /** A decimal string in hundredths; null when it is not a decimal, or has more than two places. */

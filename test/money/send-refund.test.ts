@@ -103,6 +103,12 @@ describe('a refund', () => {
       body: JSON.stringify({ code: 0, msg: 'OK', data: { outer_trade_no: ORDER, refund_amount, status: 2 } }),
     })
 
+  test('is sent where the order record says that nothing was paid', async () => {
+    const data = { outer_trade_no: ORDER, pay_amount: 0, refund_amount: 0, status: 2 }
+    await refunds.fault(RECORD_CALL, { body: JSON.stringify({ code: 0, msg: 'OK', data }) })
+    expect(await send()).toMatchObject({ state: 'accepted' })
+  })
+
   test('is left to a person, if need be, while the order record is behind with an earlier one', async () => {
     await send()
     await showsOnce(0)
