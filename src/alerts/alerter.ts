@@ -2,6 +2,7 @@ import type { Config } from '../config.ts'
 import { type ClientBase, createPool, type Pool, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
+import { adoptMoney } from '../money/open.ts'
 import { placeEvents } from '../sync/health/events.ts'
 import type { Language } from '../texts/texts.ts'
 import { DatabaseAway, isAway } from './away.ts'
@@ -75,7 +76,10 @@ export function startAlertService(options: {
   const courier = new Courier({ pool, channels, logger, consoleUrl: config.CONSOLE_URL })
   const alerter = new Alerter({
     ...{ pool, deployment, processId, channels, logger, intervalMs: EVALUATE_MS },
-    find: async now => findings(await readAlertFacts(pool), config, now),
+    async find(now) {
+      await adoptMoney({ pool, logger })
+      return findings(await readAlertFacts(pool), config, now)
+    },
     limits: { repeatHours: config.ALERT_REPEAT_HOURS, messagesPerHour: config.ALERT_MESSAGES_PER_HOUR },
     databaseAwayMs: awayMinutes === null ? null : awayMinutes * 60_000,
     language: config.DIRSYNC_LANG,

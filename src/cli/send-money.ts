@@ -13,7 +13,6 @@ import {
   topUpOf,
 } from '../money/send.ts'
 import { type RefundedSoFar, readRefundedSoFar } from '../money/settle.ts'
-import type { PlatformClient } from '../platform/client.ts'
 import {
   type RefundRequest,
   refundCreate,
@@ -110,9 +109,9 @@ export function sendTopUpRequest(
   return sendRequest<TopUpApplication>(given, defaults, {
     what: 'top_up',
     operation: topUpApply,
-    summary: async (application, { pool }) => {
+    summary: async (application, { pool, logger }) => {
       agreedAt = await databaseTime(pool)
-      const refusal = await refusalOfTopUp(pool, topUpOf(application, althoughOpen), agreedAt)
+      const refusal = await refusalOfTopUp({ pool, logger }, topUpOf(application, althoughOpen), agreedAt)
       if (refusal) throw refusal
       return [
         ['account', application.account_openid],
@@ -155,7 +154,7 @@ interface Sending<Request> {
   /** What a person needs to know before confirming. */
   summary(
     request: Request,
-    ask: { pool: Pool; client: PlatformClient; asset: string | null; signal: AbortSignal },
+    ask: SendDeps & { asset: string | null; signal: AbortSignal },
   ): Promise<NamedFact[]>
   send(
     deps: SendDeps,
@@ -209,7 +208,7 @@ async function sendRequest<Request extends object>(
   const asset = (await sending.paidWith?.(complete, pool)) ?? null
   if (asks) {
     const facts = await explain('seller/pay/record', () =>
-      sending.summary(complete, { pool, client, asset, signal }),
+      sending.summary(complete, { pool, client, logger, asset, signal }),
     )
     const restored = shortTime(await recentRestore(pool))
     const lines = factLines(

@@ -226,7 +226,9 @@ export class Journal<Row extends Entry> {
         const { rowCount } = await client.query(
           `update ${this.#table}
            set state = 'unknown', message = $2 ${this.#askSoon}
-           where ${numberColumn} = $1 and state = 'requested'`,
+           -- One that is locked is left for later: alerts wait for this.
+           where ${numberColumn} = (select ${numberColumn} from ${this.#table}
+                                    where ${numberColumn} = $1 and state = 'requested' for update skip locked)`,
           [number, toStore(message('said.sender_ended'))],
         )
         return rowCount === 1

@@ -1,6 +1,7 @@
 import type { Pool } from '../lib/database.ts'
-import { IS_OPEN } from './journal.ts'
-import { WAITS_FOR_PERSON } from './refund.ts'
+import { IS_OPEN, type SendDeps } from './journal.ts'
+import { refundJournal, WAITS_FOR_PERSON } from './refund.ts'
+import { topUpJournal } from './top-up.ts'
 
 /** The rows of one journal whose outcome is open. */
 export interface OpenEntries {
@@ -29,4 +30,15 @@ export async function readOpenMoney(db: Pool): Promise<OpenMoney> {
     `${open('refund', WAITS_FOR_PERSON)} union all ${open('topup', `state = 'unknown'`)}`,
   )
   return Object.fromEntries(rows.map(({ kind, ...entries }) => [kind, entries])) as OpenMoney
+}
+
+/** Marks what was in hand of senders that died as unknown. */
+export async function adoptMoney({ pool, logger }: Pick<SendDeps, 'pool' | 'logger'>): Promise<void> {
+  for (const number of await refundJournal.adopt(pool))
+    logger.warn({ number }, 'the sender of a refund ended before it stored the answer')
+  for (const number of await topUpJournal.adopt(pool))
+    logger.warn(
+      { number },
+      'the sender of a top-up ended before it stored the answer: ask the platform, then say so with dirsync topup resolve',
+    )
 }

@@ -19,6 +19,7 @@ import { actAs, noteCommand } from '../sync/runs/commands.ts'
 import { inWords, type Message, message, type Said } from '../texts/message.ts'
 import type { SendDeps } from './journal.ts'
 import { type Answer, type Entry, isOpen, type Journal, JournalError } from './journal.ts'
+import { adoptMoney } from './open.ts'
 import { mayStillCome, openRefundOf, orderLock, refundJournal, writeRefund } from './refund.ts'
 import { type RefundedSoFar, readRefundedSoFar, refundedBefore } from './settle.ts'
 import { beginTopUp, type NewTopUp, otherTopUp, topUpJournal, topUpLock, writeTopUp } from './top-up.ts'
@@ -66,7 +67,7 @@ export async function sendRefund(
     refund_amount: trimText(request.refundAmount),
   }
   // Before the lock is taken: an earlier refund of the order, whose sender died, would seem to be in hand under it.
-  await refundJournal.adopt(pool)
+  await adoptMoney(deps)
   const outcome = await whileLocked(pool, orderLock(refund.outer_trade_no), async db => {
     const refusal = await refusalOfRefund(pool, refund)
     if (refusal) throw refusal
@@ -200,7 +201,7 @@ export async function sendTopUp(
   if (outcome) return outcome
   const { external_code: number, account_openid: account } = topUp
   throw (
-    (await refusalOfTopUp(pool, topUp, agreedAt)) ??
+    (await refusalOfTopUp(deps, topUp, agreedAt)) ??
     new JournalError('ALREADY_SENT', message('said.topup_busy', { number, account }))
   )
 }
@@ -218,12 +219,13 @@ export function topUpOf(application: TopUpApplication, althoughOpen: readonly st
 
 /** Why a top-up must not be sent; null when it may be. */
 export async function refusalOfTopUp(
-  pool: Pool,
+  deps: Pick<SendDeps, 'pool' | 'logger'>,
   topUp: NewTopUp,
   agreedAt: Date | null,
 ): Promise<JournalError | null> {
+  const { pool } = deps
   const { external_code } = topUp
-  await topUpJournal.adopt(pool)
+  await adoptMoney(deps)
   const sent = await topUpJournal.read(pool, external_code)
   if (sent)
     return new JournalError(

@@ -17,6 +17,7 @@ import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { forbidding, HALTS_OF_OTHERS, liftHalts } from '../sync/outbox/halts.ts'
 import { type Message, message } from '../texts/message.ts'
 import { JournalError, type SendDeps } from './journal.ts'
+import { adoptMoney } from './open.ts'
 import {
   type ClaimedRefund,
   claimUnknown,
@@ -28,7 +29,6 @@ import {
   storeVerdict,
   tradeNumbersOf,
 } from './refund.ts'
-import { topUpJournal } from './top-up.ts'
 
 /** How often to look for refunds that are due. */
 const LOOK_EVERY_MS = 2000
@@ -60,21 +60,11 @@ export function refundSettler(deps: SettleDeps): Loop {
 async function settleDue(deps: SettleDeps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     // Before each refund: while the platform is down each takes long, and there is always another one.
-    await adopt(deps)
+    await adoptMoney(deps)
     const refund = await claimUnknown(deps.pool, null)
     if (refund === null) return
     await settleAsProbe(deps, refund, signal)
   }
-}
-
-async function adopt({ pool, logger }: SettleDeps): Promise<void> {
-  for (const number of await refundJournal.adopt(pool))
-    logger.warn({ number }, 'the sender of a refund ended before it stored the answer')
-  for (const number of await topUpJournal.adopt(pool))
-    logger.warn(
-      { number },
-      'the sender of a top-up ended before it stored the answer: ask the platform, then say so with dirsync topup resolve',
-    )
 }
 
 /** While the platform is halted, one refund at a time is let through, to see whether the halt is over. */
@@ -92,7 +82,7 @@ async function settleAsProbe(deps: SettleDeps, refund: ClaimedRefund, signal: Ab
  * @throws JournalError when there is no such refund
  */
 export async function settleNow(deps: SettleDeps, outerRefundNo: string): Promise<ReadRefund> {
-  await refundJournal.adopt(deps.pool)
+  await adoptMoney(deps)
   const claimed = await claimUnknown(deps.pool, outerRefundNo)
   if (claimed) await settle(deps, claimed, { priority: PRIORITY })
   const refund = await refundJournal.read(deps.pool, outerRefundNo)

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { pino } from 'pino'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { Alerter } from '../../src/alerts/alerter.ts'
+import { Alerter, startAlertService } from '../../src/alerts/alerter.ts'
 import { isAway } from '../../src/alerts/away.ts'
 import type { Channel } from '../../src/alerts/channel.ts'
 import { readChannels } from '../../src/alerts/channel-report.ts'
@@ -11,10 +11,13 @@ import { Courier } from '../../src/alerts/courier.ts'
 import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { IS_FREE } from '../../src/alerts/outbox.ts'
 import { type Finding, RULE_NAMES } from '../../src/alerts/rule.ts'
+import { loadConfig } from '../../src/config.ts'
 import { createPool } from '../../src/lib/database.ts'
 import { dirsyncListener } from '../../src/lib/listener.ts'
 import { until } from '../helpers/company.ts'
+import { LEAST } from '../helpers/least-settings.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
+import { writeDown, writeTopUpDown } from '../sync/journal.ts'
 import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
 import { MailServer } from './channels/mail-server.ts'
 import { answers, Inbox, said, takes } from './inbox.ts'
@@ -893,4 +896,30 @@ describe('while the database is away', () => {
     expect(inbox.arrivals).toEqual([])
     expect(lines).toHaveLength(1)
   })
+})
+
+test('a refund and a top-up whose senders died are found and logged, whatever the roles of the process', async () => {
+  const refund = await writeDown(store)
+  await writeTopUpDown(store)
+  const logged: { number?: string; msg: string }[] = []
+  const logger = pino({ level: 'warn' }, { write: line => void logged.push(JSON.parse(line)) })
+  const service = startAlertService({
+    config: loadConfig({ ...LEAST, DATABASE_URL: store.url }),
+    ...{ deployment: { id: 'd-1', name: null }, processId: crypto.randomUUID(), logger },
+  })
+  try {
+    const found = () =>
+      store.rows(`select subject from dirsync.alert where rule = 'money_unknown' order by 1`)
+    await until(async () => (await found()).length > 0)
+    expect(await found()).toEqual([{ subject: 'refund' }, { subject: 'topup' }])
+    expect(logged).toContainEqual(
+      expect.objectContaining({
+        number: refund,
+        msg: expect.stringMatching(/^the sender of a refund ended/),
+      }),
+    )
+  } finally {
+    await service.stop()
+    await service.close()
+  }
 })

@@ -14,13 +14,17 @@ import { topUpJournal } from '../../src/money/top-up.ts'
 import { message, toStore } from '../../src/texts/message.ts'
 import { translator } from '../../src/texts/texts.ts'
 import { REFUND, senderAt, TOP_UP, writeDown, writeTopUpDown } from '../sync/journal.ts'
-import { StoreUnderTest } from '../sync/store-under-test.ts'
+import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
 import { worded } from '../texts/worded.ts'
 
 const store = new StoreUnderTest()
 
 const list = (input: z.input<typeof MoneyInput>) =>
-  readMoney(store.pool, { zone: 'UTC', t: translator('en'), now: new Date() }, MoneyInput.parse(input))
+  readMoney(
+    { pool: store.pool, logger: SILENT },
+    { zone: 'UTC', t: translator('en'), now: new Date() },
+    MoneyInput.parse(input),
+  )
 const numbersOf = async (input: z.input<typeof MoneyInput>) => (await list(input)).items.map(entryNumber)
 
 const refund = async (number: string) => {

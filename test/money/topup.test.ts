@@ -4,7 +4,7 @@ import { refusalOfTopUp } from '../../src/money/send.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { sender, TOP_UP, writeTopUpDown } from '../sync/journal.ts'
-import { StoreUnderTest } from '../sync/store-under-test.ts'
+import { SILENT, StoreUnderTest } from '../sync/store-under-test.ts'
 import { worded } from '../texts/worded.ts'
 
 const store = new StoreUnderTest()
@@ -104,7 +104,8 @@ describe('a top-up whose sender ended', () => {
   test('is unknown to whoever wants to send another one, though no worker runs', async () => {
     await writeTopUpDown(store)
     const other = { ...TOP_UP, external_code: 'another' }
-    const refusal = async () => (await refusalOfTopUp(store.pool, other, null))?.message
+    const refusal = async () =>
+      (await refusalOfTopUp({ pool: store.pool, logger: SILENT }, other, null))?.message
     const process = await sender(store, { topUp: CODE })
     expect(await refusal()).toContain('open (requested)')
     await process.dies()

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { decodeCursor, onePage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { ENTRY_STATES, type Entry, type EntryState, isOpen, TOP_UP_STATES } from '../../money/journal.ts'
+import { adoptMoney } from '../../money/open.ts'
 import { checksOf, type ReadRefund, readMisfits, refundJournal, waitsForPerson } from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
 import { CONTRADICTED, type ContradictedMoney } from '../../sync/health/health.ts'
@@ -123,16 +124,17 @@ export const MoneyList = z.object({
 export type MoneyList = z.infer<typeof MoneyList>
 
 export async function readMoney(
-  pool: Pool,
+  deps: Parameters<typeof adoptMoney>[0],
   ask: Pick<Ask, 'zone' | 't' | 'now'>,
   input: MoneyInput,
 ): Promise<MoneyList> {
+  const { pool } = deps
   const { kind, state, number, limit } = input
   const { from, to } = rangeOf(ask, input)
   const position = decodeCursor(z.tuple([z.string(), z.boolean()]), input.cursor)
   const after = position ? { number: position[0], wasOpen: position[1] } : undefined
   // Their senders may have died where no worker runs that would notice.
-  await Promise.all([refundJournal.adopt(pool), topUpJournal.adopt(pool)])
+  await adoptMoney(deps)
   const [counts, { rows: contradicted }, restored_at, misfits, found] = await Promise.all([
     moneyCounts(pool),
     pool.query<ContradictedMoney>(CONTRADICTED),

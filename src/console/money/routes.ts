@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { capitalised } from '../../lib/text.ts'
 import { type Entry, IS_OPEN, isOpen, type Journal, JournalError } from '../../money/journal.ts'
+import { adoptMoney } from '../../money/open.ts'
 import { refundJournal } from '../../money/refund.ts'
 import { settleNow } from '../../money/settle.ts'
 import { topUpJournal } from '../../money/top-up.ts'
@@ -68,7 +69,7 @@ export function money(services: Needs) {
       summary: 'Refunds or top-ups, those whose outcome is open first, and how many are in each state',
       query: MoneyInput,
       result: MoneyList,
-      run: (ask, { input }) => readMoney(pool, ask, input),
+      run: (ask, { input }) => readMoney(services, ask, input),
       shown: (ask, result, { input }) => moneyShown(ask, result, input),
     }),
     refund: read({
@@ -153,7 +154,7 @@ export function money(services: Needs) {
 
   /** @throws Problem if there is no such entry */
   async function entryOf<Row extends Entry>(ask: Ask, journal: Journal<Row>, number: string): Promise<Row> {
-    await journal.adopt(pool)
+    await adoptMoney(services)
     const row = await journal.read(pool, number)
     if (row) return row
     const { language } = ask
