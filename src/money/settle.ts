@@ -15,7 +15,7 @@ import {
 import { enterpriseParams } from '../platform/request.ts'
 import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { forbidding, HALTS_OF_OTHERS, liftHalts } from '../sync/outbox/halts.ts'
-import { type Message, message } from '../texts/message.ts'
+import { inEnglish, type Message, message } from '../texts/message.ts'
 import { JournalError, type SendDeps } from './journal.ts'
 import { adoptMoney } from './open.ts'
 import {
@@ -167,9 +167,10 @@ async function ask(
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
     if (error.kind === 'aborted' || error.kind === 'paused') return null
-    const shown = message('said.could_not_read', { unread, reason: failureReason(error) })
-    deps.logger.warn(
-      { error, number: refund.outer_refund_no },
+    const reason = failureReason(error)
+    const shown = message('said.could_not_read', { unread, reason })
+    deps.logger.info(
+      { number: refund.outer_refund_no, reason: inEnglish(reason), traceId: error.traceId },
       'the outcome of a refund could not be looked up',
     )
     const forPerson = cannotBeAsked(error) || wouldShow(ageOf(deps, refund))

@@ -1,3 +1,4 @@
+import { pino } from 'pino'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { refundDetails } from '../../src/console/money/query.ts'
 import type { Loop } from '../../src/lib/loop.ts'
@@ -447,12 +448,21 @@ describe('settling', () => {
     await writtenDown()
     await carryOut()
     await refunds.fault(RECORD_CALL, { httpStatus: 500 })
-    expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({
+    const logged: object[] = []
+    const logger = pino({}, { write: line => void logged.push(JSON.parse(line)) })
+    expect(worded(await settleNow({ ...refunds.deps, logger }, NO))).toMatchObject({
       state: 'unknown',
       message: expect.stringMatching(
         /^the order record could not be read: seller\/pay\/record failed \(http, HTTP 500/,
       ),
     })
+    // Only told: the command has said it, and the service will ask again for as long as it takes.
+    const info = pino.levels.values.info
+    expect(logged.at(-1)).toMatchObject({
+      ...{ level: info, number: NO, msg: 'the outcome of a refund could not be looked up' },
+      reason: expect.stringMatching(/^seller\/pay\/record failed \(http, HTTP 500/),
+    })
+    expect(logged.at(-1)).not.toHaveProperty('error')
     expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({ state: 'accepted' })
   })
 
