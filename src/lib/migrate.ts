@@ -192,11 +192,11 @@ export async function migrationFindings(pool: Pool): Promise<{ missing: string[]
 
 const CREATE_ROLE = 'create role dirsync_reviewer nologin'
 
-/** What the reviewer may do: read the view, refunds, top-ups and mirrors, and call the functions for people. */
+/** What the reviewer may do: read the view, money and mirrors, and call the functions for people. */
 const GRANTS = [
   'grant usage on schema dirsync to dirsync_reviewer',
   'grant select on dirsync.failed_syncs, dirsync.refund, dirsync.topup to dirsync_reviewer',
-  'grant select on dirsync.failed_syncs_zh to dirsync_reviewer',
+  'grant select on dirsync.failed_syncs_zh, dirsync.refused_notification to dirsync_reviewer',
   'grant select on dirsync.payment_order, dirsync.limit_account to dirsync_reviewer',
   'grant select on dirsync.limit_sub_account, dirsync.taxpayer to dirsync_reviewer',
   ...[

@@ -156,6 +156,7 @@ describe('a reviewer', () => {
       'payment_order select',
       'probe_now()',
       'refund select',
+      'refused_notification select',
       'reject()',
       'reject_part()',
       'restore_rate()',
