@@ -120,21 +120,30 @@ export async function paidWith(db: Pool, outerTradeNo: string): Promise<string |
 
 /**
  * How much of an order is refunded at least: what dirsync knows of its own refunds, and what the order record showed before one
- * of them, which others may have refunded.
+ * of them, which others may have refunded. And the same without refunds of which the order record should tell by now, or of which
+ * a person said that they were accepted: what the platform surely knows.
  */
-export async function refundedAtLeast(db: Pool, outerTradeNo: string): Promise<string> {
-  const { rows } = await db.query<{ amount: string }>(
+export async function refundedAtLeast(
+  db: Pool,
+  outerTradeNo: string,
+): Promise<{ atLeast: string; surely: string }> {
+  const { rows } = await db.query<{ atLeast: string; surely: string }>(
     `with sums as (
        -- What was shown before a refund does not have that one, nor those after it.
-       select coalesce(refunded_before, 0)
-              + sum(case when state in ('accepted', 'notified') then refund_amount else 0 end)
-                  over (order by sent_at desc) as amount
-       from dirsync.refund where outer_trade_no = $1
+       select coalesce(refunded_before, 0) as before,
+              sum(refund_amount) filter (where is_done) over (order by sent_at desc) as done,
+              sum(refund_amount) filter (where is_done and resolved_by is null and sent_at > now() - interval '1 day')
+                over (order by sent_at desc) as fresh
+       from dirsync.refund
+       cross join lateral (select state in ('accepted', 'notified') as is_done) one
+       where outer_trade_no = $1
      )
-     select coalesce(max(amount), 0)::text as amount from sums`,
+     select coalesce(max(before + coalesce(done, 0)), 0)::text as "atLeast",
+            coalesce(max(before + coalesce(fresh, 0)), 0)::text as surely
+     from sums`,
     [outerTradeNo],
   )
-  return onlyRow(rows).amount
+  return onlyRow(rows)
 }
 
 /**

@@ -121,8 +121,9 @@ export function refusalOfAmount(
   { outer_trade_no: trade, refund_amount: amount }: { outer_trade_no: string; refund_amount: string },
   soFar: RefundedSoFar,
 ): JournalError | null {
-  const { paid } = soFar
-  const refunded = refundedBefore(soFar) ?? soFar.atLeast
+  const { shown, surely, paid } = soFar
+  // The order record may be behind.
+  const refunded = refundedBefore({ shown, atLeast: surely }) ?? surely
   if (!exceedsRest(amount, { paid, refunded })) return null
   const left = { amount, trade, refunded, paid: paid ?? '' }
   return new JournalError('ORDER_EXCEEDED', message('said.order_exceeded', left))

@@ -202,10 +202,11 @@ function ofOrder({ trade_no, status, refund_amount }: PaymentOrderDetail): Messa
 /** The order of a refund, in the enterprise that the refund names. */
 type OrderOfRefund = Pick<Refund, 'outer_trade_no' | 'enterprise_code'>
 
-/** How much of an order is refunded: as its record shows it, null where it does not say, and what it is at least. */
+/** How much of an order is refunded: as its record shows it, null where it does not say, and as `refundedAtLeast` has it. */
 export interface RefundedSoFar {
   shown: string | null
   atLeast: string
+  surely: string
   /** What was paid for the order, null where its record does not say. */
   paid: string | null
 }
@@ -217,8 +218,8 @@ export async function readRefundedSoFar(
   options: CallOptions,
 ): Promise<RefundedSoFar> {
   const record = await readRecordToRefund(client, order, options)
-  const atLeast = await refundedAtLeast(pool, order.outer_trade_no)
-  return { shown: record && refundedAmount(record), atLeast, paid: record?.pay_amount ?? null }
+  const known = await refundedAtLeast(pool, order.outer_trade_no)
+  return { ...known, shown: record && refundedAmount(record), paid: record?.pay_amount ?? null }
 }
 
 /**
