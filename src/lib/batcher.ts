@@ -3,7 +3,7 @@ import { pause } from './waiting.ts'
 
 interface Waiter<Item, Answer> {
   item: Item
-  resolve: (answer: Answer | Promise<Answer>) => void
+  resolve: (answer: Answer) => void
   reject: (reason: unknown) => void
 }
 
@@ -12,7 +12,7 @@ interface Waiter<Item, Answer> {
  * `lingerMs`, go out together; at most one batch is in flight at a time. Equal items are not deduplicated.
  */
 export class Batcher<Item, Answer> {
-  readonly #run: (items: Item[]) => Promise<(Answer | Promise<Answer>)[]>
+  readonly #run: (items: Item[]) => Promise<Answer[]>
   readonly #maxBatch: number
   readonly #lingerMs: number
   #waiting: Waiter<Item, Answer>[] = []
@@ -21,15 +21,11 @@ export class Batcher<Item, Answer> {
   #leave = () => {}
 
   /**
-   * @param run processes a batch; it gives one answer per item, in the order of the items, or the promise
-   * of one: the next batch does not wait for it
+   * @param run processes a batch; it gives one answer per item, in the order of the items
    * @param options.maxBatch the most items handed to one `run`; larger batches are split and run one after the other
    * @param options.lingerMs how long an item may wait for others, unless they fill a batch or `flush` is called; default: not
    */
-  constructor(
-    run: (items: Item[]) => Promise<(Answer | Promise<Answer>)[]>,
-    options: { maxBatch: number; lingerMs?: number },
-  ) {
+  constructor(run: (items: Item[]) => Promise<Answer[]>, options: { maxBatch: number; lingerMs?: number }) {
     this.#run = run
     this.#maxBatch = options.maxBatch
     this.#lingerMs = options.lingerMs ?? 0
@@ -75,7 +71,7 @@ export class Batcher<Item, Answer> {
       const answers = await this.#run(group.map(({ item }) => item))
       if (answers.length !== group.length)
         throw new Error(`a batch of ${group.length} items was answered with ${answers.length} answers`)
-      for (const [index, { resolve }] of group.entries()) resolve(answers[index] as Answer | Promise<Answer>)
+      for (const [index, { resolve }] of group.entries()) resolve(answers[index] as Answer)
     } catch (error) {
       for (const { reject } of group) reject(error)
     }

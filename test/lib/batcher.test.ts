@@ -53,19 +53,6 @@ describe('Batcher', () => {
     expect(loader.groups).toEqual([[1], [2, 3]])
   })
 
-  test('an answer that is only promised keeps no one waiting but who asked', async () => {
-    const later = Promise.withResolvers<string>()
-    const batcher = new Batcher<number, string>(
-      async keys => keys.map(key => (key === 1 ? later.promise : `v${key}`)),
-      { maxBatch: 100 },
-    )
-    const first = batcher.submit(1)
-    expect(await Promise.all([batcher.submit(2), batcher.submit(3)])).toEqual(['v2', 'v3'])
-    expect(await batcher.submit(4)).toBe('v4')
-    later.resolve('v1')
-    expect(await first).toBe('v1')
-  })
-
   test('no group is larger than maxBatch and the order is kept', async () => {
     const groups: number[][] = []
     const batcher = new Batcher<number, number>(

@@ -94,20 +94,31 @@ describe('what a worker has in hand, but its call has been in line for longer th
     acquire: (request: { operation: string }) => Promise<void> = async () => {},
     source = hr(),
   ): Promise<{ ended: Promise<void> }> {
+    return handOver(worker(keys.length, acquire, source), keys)
+  }
+
+  function handOver(processor: JobProcessor, keys: ClaimKey[]): Promise<{ ended: Promise<void> }> {
+    const [{ operation: name } = E0] = keys
+    const job = { name, keys: keys.map(formatJobKey), priority: 3 }
+    return processor.process(job, AbortSignal.timeout(20_000))
+  }
+
+  function worker(
+    concurrentCalls: number,
+    acquire: (request: { operation: string }) => Promise<void> = async () => {},
+    source = hr(),
+  ): JobProcessor {
     const pacer = Object.assign(new LocalPacer(10_000), { acquire })
     const client = new PlatformClient({ baseUrl: emulator.url, ...application, pacer })
     const locks = new SessionLocks(store.url, SILENT)
     onTestFinished(async () => {
       await Promise.all([locks.close(), client.close()])
     })
-    const processor = new JobProcessor({
+    return new JobProcessor({
       ...{ pool: store.pool, client, locks, logger: SILENT, limits: LIMITS, tracing: UNTRACED },
       hr: HrSources.one(source),
-      concurrentCalls: keys.length,
+      concurrentCalls,
     })
-    const [{ operation: name } = E0] = keys
-    const job = { name, keys: keys.map(formatJobKey), priority: 3 }
-    return processor.process(job, new AbortController().signal)
   }
   const writes = async () => {
     const { calls } = await controlOf(emulator.url)<{ calls: CallRecord[] }>('GET', 'calls')
@@ -134,6 +145,38 @@ describe('what a worker has in hand, but its call has been in line for longer th
     })
     await ended
     await open([])
+  })
+
+  test('holds up no one else, where a person is deciding about as many that fail as it has room for', async () => {
+    await plans.hire(3)
+    await plan()
+    const control = controlOf(emulator.url)
+    const refused = { operation: 'employee/update', code: 1000220002 }
+    await control(
+      'POST',
+      'faults',
+      ['e0', 'e1'].map(userid => ({ ...refused, match: { userid } })),
+    )
+    const processor = worker(2)
+    const all = await transaction(store.pool, async reviewer => {
+      await reviewer.query(`select from dirsync.employee where userid in ('e0', 'e1') for no key update`)
+      const failed = await handOver(processor, [E0, employee('e1')])
+      const other = await handOver(processor, [employee('e2')])
+      await other.ended
+      expect(await outbox()).toMatchObject([
+        { entity_key: 'e0', in_hand: true },
+        { entity_key: 'e1', in_hand: true },
+      ])
+      return [failed, other]
+    })
+    await Promise.all(all.map(({ ended }) => ended))
+    expect(await outbox()).toEqual([])
+    const outcomes = await store.rows('select entity_key, outcome from dirsync.attempt order by 1')
+    expect(outcomes).toEqual([
+      { entity_key: 'e0', outcome: 'parked' },
+      { entity_key: 'e1', outcome: 'parked' },
+      { entity_key: 'e2', outcome: 'updated' },
+    ])
   })
 
   test.each(['employee/get', 'employee/update'])(

@@ -74,6 +74,8 @@ const LOCKED_MS = 1000
 const SETTLED_WITHIN_MS = 100
 /** After how long one that had to wait for another transaction is written again. */
 const HELD_UP_MS = 1000
+/** So many of them have given up their place at most: each keeps its lock in PostgreSQL, which has room for some thousands. */
+const MOST_HELD_UP = 200
 /** How long executions that are broken off have to end. */
 const GRACE_MS = 700
 /** Why a worker whose mapping is not the plan's does not send. */
@@ -114,7 +116,7 @@ interface SourceReaders {
 interface Progress {
   /** It has been claimed. */
   begun(): void
-  /** Its outcome is known, and waits to be written. */
+  /** Its outcome is known, and waits to be written. Its place goes to another key, once. */
   decided(): void
 }
 
@@ -140,9 +142,11 @@ export class JobProcessor {
   readonly #postponements: Batcher<ClaimKey, undefined>
   /** Of each source by itself: a slow or absent one does not delay the rows of another. */
   readonly #readers = new Map<NamedSource, SourceReaders>()
-  readonly #settlements: Batcher<Settlement, true>
+  /** Both answer whether it is written. */
+  readonly #settlements: Batcher<Settlement, boolean>
   /** Those that wait for a person to commit what they have decided, apart from all others. */
-  readonly #heldUp: Batcher<Settlement, true>
+  readonly #heldUp: Batcher<Settlement, boolean>
+  #countHeldUp = 0
 
   constructor(deps: JobProcessorDependencies) {
     this.#deps = deps
@@ -159,7 +163,7 @@ export class JobProcessor {
     this.#claims = new Batcher(keys => claim(deps.pool, keys, deps.hr.owners), { maxBatch: 200 })
     const written = async (settlements: Settlement[]) => {
       const waiting = new Set(await settle(deps.pool, settlements))
-      return settlements.map(one => (waiting.has(one) ? this.#heldUp.submit(one) : true))
+      return settlements.map(one => !waiting.has(one))
     }
     this.#settlements = new Batcher(written, { maxBatch: 200, lingerMs: SETTLED_WITHIN_MS })
     this.#heldUp = new Batcher(written, { maxBatch: 200, lingerMs: HELD_UP_MS })
@@ -265,10 +269,12 @@ export class JobProcessor {
     const durationMs = Math.round(performance.now() - at)
     const settlement = settlementOf(key, claimed, attempted, platform, durationMs)
     const settled = this.#settlements.submit(settlement)
-    // Nobody takes the place of one that failed before that is written: it may spare others their call.
+    // Nobody takes the place of one that failed before that is written, unless it is held up: it may spare others their call.
     if (settlement.again !== null || settlement.failures.length > 0) this.#settlements.flush()
     else progress.decided()
-    await traced('settle', () => settled)
+    await traced('settle', async () => {
+      if (!(await settled)) await this.#writeHeldUp(settlement, progress)
+    })
     traceOutcome(trace, outcome)
     const isChange = key.operation === 'update-employee' && outcome === 'updated'
     const changeMs = isChange && claimed.changeMsAgo !== null ? claimed.changeMsAgo + durationMs : null
@@ -277,6 +283,16 @@ export class JobProcessor {
     if (platform.answered && claimed.underHalt && outcome !== 'halted')
       await liftHalts(this.#deps, key.enterpriseCode, startedAt)
     logger.debug({ operation: key.operation, key: key.entityKey, outcome, runId }, 'job done')
+  }
+
+  async #writeHeldUp(settlement: Settlement, progress: Progress): Promise<void> {
+    if (this.#countHeldUp < MOST_HELD_UP) progress.decided()
+    this.#countHeldUp += 1
+    try {
+      while (!(await this.#heldUp.submit(settlement)));
+    } finally {
+      this.#countHeldUp -= 1
+    }
   }
 
   async #attempt(key: ClaimKey, claimed: Claim, platform: CountedPlatform): Promise<Attempted> {
