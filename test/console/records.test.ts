@@ -206,7 +206,7 @@ test('money that was recorded as not carried out and is carried out is something
     async () => void (await console.pool.query(`delete from dirsync.refund where outer_refund_no = 'r5'`)),
   )
   const { body } = await console.browse('viewer', 'GET', '/money')
-  expect(body).toContain('Refunds that were recorded as not carried out were carried out')
+  expect(body).toContain('Refunds recorded as not carried out were carried out')
   expect(body).toContain('Check order o5 for a second refund')
   expect(body).not.toContain('nothing to do')
   const contradicted = [{ kind: 'refund', count: 1, latest: 'r5', of: 'o5' }]

@@ -96,7 +96,7 @@ export const alerts = {
     'Look at its log and its machine, then start it again. If its container is unhealthy, restart it: Docker does not do that by itself.',
   'alert.process_lost.over': 'It is alive again, another one has taken its place, or a day has passed.',
   'alert.money_contradicted.title':
-    '{subject, select, refund {Refunds that were recorded as not carried out were carried out} other {Top-ups that were recorded as not carried out were carried out}}',
+    '{subject, select, refund {Refunds recorded as not carried out were carried out} other {Top-ups recorded as not carried out were carried out}}',
   'alert.money_contradicted.what':
     '{subject, select, refund {Within seven days {count, plural, one {# refund} other {# refunds}} that had been recorded as not carried out turned out to be carried out; the latest is {latest} of order {of}. If another one was sent instead, the order is refunded twice.} other {Within seven days {count, plural, one {# top-up} other {# top-ups}} that had been recorded as not carried out turned out to be carried out; the latest is {latest} of account {of}. If another one was sent instead, the account is topped up twice.}}',
   'alert.money_contradicted.remedy':
