@@ -5,9 +5,10 @@ import { beginRetry } from '../../src/sync/cases/retries.ts'
 import type { Claim } from '../../src/sync/outbox/claim.ts'
 import { settle } from '../../src/sync/settle/settlement.ts'
 import { inWords } from '../../src/texts/message.ts'
+import { until } from '../helpers/company.ts'
 import { begin, type Differs, employee, memory, outcome, refusal } from './outcomes.ts'
 import { caseOf, fail, hash, plant, plantRun, plantWork, story } from './planted.ts'
-import { StoreUnderTest } from './store-under-test.ts'
+import { StoreUnderTest, WAITING_FOR_A_LOCK } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
@@ -320,6 +321,25 @@ describe('a case that waits for another employee', () => {
     const id = await fail(store, { blocked_by: 'e2' })
     await setState(id, state)
     await execute(E2, { outcome: 'updated', fields: ['mobile'] })
+    expect(await caseOf(store, id)).toMatchObject({ state })
+  })
+
+  test.each([
+    ['ignored', `ignore($1, 'agreed')`],
+    ['snoozed', `snooze($1, now() + interval '1 day')`],
+  ])('is left alone where it is %s while the outcome of its holder is written', async (state, decides) => {
+    const id = await fail(store, { blocked_by: 'e2' })
+    const person = await store.pool.connect()
+    try {
+      await person.query('begin')
+      await person.query(`select dirsync.${decides}`, [id])
+      const settled = execute(E2, { outcome: 'updated', fields: ['mobile'] })
+      await until(async () => (await store.rows(WAITING_FOR_A_LOCK)).length > 0)
+      await person.query('commit')
+      await settled
+    } finally {
+      person.release()
+    }
     expect(await caseOf(store, id)).toMatchObject({ state })
   })
 

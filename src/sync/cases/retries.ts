@@ -133,10 +133,12 @@ async function endLateSnoozes(db: Pool): Promise<void> {
 
 /**
  * SQL: run `r` leaves case `d` alone. Ignored ones are, unless a person asks for the very case, and an enterprise's is probed
- * silently. Of a person's request and another's decision the later one counts.
+ * silently. Of a person's request and another's decision the later one counts. What dirsync retries by itself, without a run, was
+ * neither ignored nor snoozed when it was selected.
  */
 export const IS_LEFT_ALONE = `(
-  d.state = 'ignored'
+  r.id is null and d.state in ('ignored', 'snoozed')
+  or d.state = 'ignored'
     and (r.requested_by = 'cron'
          or 'retry_category' = (select c.name from dirsync.command c where c.run_id = r.id order by c.id desc limit 1))
   or d.entity = 'enterprise' and d.state = 'snoozed' and d.snooze_until > now() and r.requested_by = 'cron'
