@@ -258,6 +258,25 @@ describe('a retry', () => {
       }
     })
 
+    test('do so whatever else was noted with the run, such as that someone exported it', async () => {
+      const [id, other] = [await fail(store), await fail(store, { entity_key: 'e2' })]
+      const named = await commands().retry([id])
+      await commands().ignore(id, 'agreed')
+      await commands().note('export', { run: named })
+      expect(await plan(named, id)).toEqual([])
+      const person = await store.pool.connect()
+      try {
+        await person.query('begin')
+        await person.query(`select dirsync.ignore($1, 'agreed')`, [other])
+        const category = await commands().retryCategory('duplicate_mobile')
+        await person.query('commit')
+        await commands().note('export', { run: category })
+        expect(await plan(category, other)).toEqual([])
+      } finally {
+        person.release()
+      }
+    })
+
     test('let it go on once the decision was taken back', async () => {
       const id = await fail(store)
       const run = await commands().retry([id])

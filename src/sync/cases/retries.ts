@@ -131,6 +131,10 @@ async function endLateSnoozes(db: Pool): Promise<void> {
   })
 }
 
+/** SQL: the commands `c` that ask for run `r`. Others are noted with it too: that it was exported, or decided about. */
+const REQUESTS = `dirsync.command c
+  where c.run_id = r.id and c.name in ('retry', 'retry_category', 'bulk_retry', 'resync')`
+
 /**
  * SQL: run `r` leaves case `d` alone. Ignored ones are, unless a person asks for the very case, and an enterprise's is probed
  * silently. Of a person's request and another's decision the later one counts. What dirsync retries by itself, without a run, was
@@ -140,15 +144,14 @@ export const IS_LEFT_ALONE = `(
   r.id is null and d.state in ('ignored', 'snoozed')
   or d.state = 'ignored'
     and (r.requested_by = 'cron'
-         or 'retry_category' = (select c.name from dirsync.command c where c.run_id = r.id order by c.id desc limit 1))
+         or 'retry_category' = (select c.name from ${REQUESTS} order by c.id desc limit 1))
   or d.entity = 'enterprise' and d.state = 'snoozed' and d.snooze_until > now() and r.requested_by = 'cron'
   or d.state in ('ignored', 'snoozed')
     and exists (select from dirsync.dead_letter_event e
                 where e.dead_letter_id = d.id and e.event = d.state and (e.before ? 'undone') is not true
                   -- One that is later than now was made before the clock was put back.
                   and e.at <= clock_timestamp()
-                  and e.at > coalesce((select max(c.requested_at) from dirsync.command c where c.run_id = r.id),
-                                      r.requested_at)))`
+                  and e.at > coalesce((select max(c.requested_at) from ${REQUESTS}), r.requested_at)))`
 
 /**
  * Marks cases as being retried, together with the swaps that they belong to, and returns their work; cases of mirrors request a
