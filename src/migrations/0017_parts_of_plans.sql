@@ -148,8 +148,9 @@ language sql set search_path = pg_catalog, pg_temp as $$
   -- Who decides and forgets to commit keeps locked what plans and workers wait for. This ends with the transaction.
   select set_config('idle_in_transaction_session_timeout', '60s', true)
   where current_setting('idle_in_transaction_session_timeout')::interval not between '1 ms' and '60 s';
-  insert into dirsync.command (name, arguments, requested_by, run_id, dead_letter_id, reason)
-  values (note_command.name, jsonb_strip_nulls(arguments), dirsync.actor(), run, dead_letter,
+  -- Of a retry and a decision the later one counts, whichever transaction began first.
+  insert into dirsync.command (name, arguments, requested_by, requested_at, run_id, dead_letter_id, reason)
+  values (note_command.name, jsonb_strip_nulls(arguments), dirsync.actor(), clock_timestamp(), run, dead_letter,
           dirsync.text_of(arguments ->> 'reason', 'reason', 2000))
 $$;
 comment on function dirsync.note_command is

@@ -123,8 +123,8 @@ begin
   if not found then
     perform dirsync.refuse('P0002', 'said.no_open_case', jsonb_build_object('case', id));
   end if;
-  insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note, before)
-  values (id, dirsync.actor(), 'ignored', reason, dirsync.case_before(was));
+  insert into dirsync.dead_letter_event (dead_letter_id, at, actor, event, note, before)
+  values (id, clock_timestamp(), dirsync.actor(), 'ignored', reason, dirsync.case_before(was));
 end $$;
 
 create or replace function dirsync.set_snoozed(id bigint, until timestamptz, reason text) returns void
@@ -146,8 +146,8 @@ begin
   if not found then
     perform dirsync.refuse('P0002', 'said.no_open_case', jsonb_build_object('case', id));
   end if;
-  insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note, before)
-  values (id, dirsync.actor(), 'snoozed', reason, dirsync.case_before(was));
+  insert into dirsync.dead_letter_event (dead_letter_id, at, actor, event, note, before)
+  values (id, clock_timestamp(), dirsync.actor(), 'snoozed', reason, dirsync.case_before(was));
 end $$;
 
 create or replace function dirsync.set_assigned(id bigint, assignee text) returns void

@@ -277,6 +277,38 @@ describe('a retry', () => {
       }
     })
 
+    test.each([
+      ['ignored', `ignore($1, 'agreed')`],
+      ['snoozed', `snooze($1, now() + interval '1 day')`],
+    ])('do so where it was %s in a transaction that began before the request', async (state, decides) => {
+      const id = await fail(store)
+      const person = await store.pool.connect()
+      try {
+        await person.query('begin; select now()')
+        const run = await commands().retry([id])
+        await person.query(`select dirsync.${decides}`, [id])
+        await person.query('commit')
+        expect(await plan(run, id)).toEqual([])
+      } finally {
+        person.release()
+      }
+      expect(await caseOf(store, id)).toMatchObject({ state })
+    })
+
+    test('let it go on that was asked for after the decision, in a transaction that began before it', async () => {
+      const id = await fail(store)
+      const person = await store.pool.connect()
+      try {
+        await person.query('begin; select now()')
+        await commands().ignore(id, 'agreed')
+        const { rows } = await person.query<{ run: number }>('select dirsync.retry($1) as run', [id])
+        await person.query('commit')
+        expect(await plan(rows[0]?.run ?? 0, id)).toMatchObject([{ entityKey: 'e1' }])
+      } finally {
+        person.release()
+      }
+    })
+
     test('let it go on once the decision was taken back', async () => {
       const id = await fail(store)
       const run = await commands().retry([id])
