@@ -309,6 +309,31 @@ describe('a retry', () => {
       }
     })
 
+    test('stay as they are where the employee was to be synced, before the case was snoozed', async () => {
+      const [id, other] = [await fail(store), await fail(store, { field: 'email' })]
+      const run = await commands().resyncEmployees(['e1'])
+      await commands().snooze(id, new Date(Date.now() + 86_400_000), 'agreed')
+      const employees = [{ enterpriseCode: '', userid: 'e1' }]
+      const person = await store.pool.connect()
+      try {
+        await person.query('begin')
+        await person.query(`select dirsync.snooze($1, now() + interval '1 day')`, [other])
+        const begun = transaction(store.pool, db => beginRetryOf(db, employees, run))
+        await until(async () => (await store.rows(WAITING_FOR_A_LOCK)).length > 0)
+        await person.query('commit')
+        await begun
+      } finally {
+        person.release()
+      }
+      for (const snoozed of [id, other])
+        expect(await caseOf(store, snoozed)).toMatchObject({ state: 'snoozed' })
+      // Whoever asks once more has the last word.
+      await commands().resyncEmployees(['e1'])
+      await transaction(store.pool, db => beginRetryOf(db, employees, run))
+      for (const snoozed of [id, other])
+        expect(await caseOf(store, snoozed)).toMatchObject({ state: 'retrying' })
+    })
+
     test('let it go on once the decision was taken back', async () => {
       const id = await fail(store)
       const run = await commands().retry([id])
@@ -361,14 +386,15 @@ describe('a retry', () => {
       snoozed,
       ignored,
     ])
-    await transaction(store.pool, db => beginRetryOf(db, [{ enterpriseCode: '', userid: 'e1' }], 7))
+    const run_id = await new Commands(store.pool, { actor: 'cli:test' }).resyncEmployees(['e1'])
+    await transaction(store.pool, db => beginRetryOf(db, [{ enterpriseCode: '', userid: 'e1' }], run_id))
     for (const id of [open, snoozed]) {
       expect(await caseOf(store, id)).toMatchObject({
         state: 'retrying',
         snooze_until: null,
         next_retry_at: null,
       })
-      expect((await story(store, id)).at(-1)).toMatchObject({ event: 'retried', run_id: 7 })
+      expect((await story(store, id)).at(-1)).toMatchObject({ event: 'retried', run_id })
     }
     expect(await caseOf(store, ignored)).toMatchObject({ state: 'ignored' })
     for (const id of others) expect(await caseOf(store, id)).toMatchObject({ state: 'open' })

@@ -173,17 +173,7 @@ export async function beginRetry(client: ClientBase, ids: number[], runId: numbe
      for update of d`,
     [ids],
   )
-  // Once they are locked: a decision may have been committed meanwhile.
-  const { rows: asked } = await client.query<{ id: number }>(
-    `select d.id from dirsync.dead_letter d left join dirsync.sync_run r on r.id = $2
-     where d.id = any ($1) and ${IS_LEFT_ALONE} is not true`,
-    [locked.map(({ id }) => id), runId],
-  )
-  const retried = await markRetrying(
-    client,
-    asked.map(({ id }) => id),
-    runId,
-  )
+  const retried = await retryLocked(client, locked, runId)
   const { rows } = await client.query<Work>(
     `with retried as (
        select * from dirsync.dead_letter where id = any ($1)
@@ -215,7 +205,7 @@ export async function beginRetryOf(
   employees: EmployeeKey[],
   runId: number,
 ): Promise<void> {
-  const { rows } = await client.query<{ id: number }>(
+  const { rows: locked } = await client.query<{ id: number }>(
     `select d.id
      from jsonb_to_recordset($1) as e ("enterpriseCode" text, userid text)
      join dirsync.dead_letter d on d.enterprise_code = e."enterpriseCode" and d.entity_key = e.userid
@@ -224,12 +214,26 @@ export async function beginRetryOf(
      for update of d`,
     [JSON.stringify(employees)],
   )
-  await markRetrying(
+  await retryLocked(client, locked, runId)
+  await probeWith(client, employees)
+}
+
+/** Marks those of locked cases that the run does not leave alone. Until they were locked, a decision may have been committed. */
+async function retryLocked(
+  client: ClientBase,
+  locked: { id: number }[],
+  runId: number | null,
+): Promise<number[]> {
+  const { rows } = await client.query<{ id: number }>(
+    `select d.id from dirsync.dead_letter d left join dirsync.sync_run r on r.id = $2
+     where d.id = any ($1) and ${IS_LEFT_ALONE} is not true`,
+    [locked.map(({ id }) => id), runId],
+  )
+  return markRetrying(
     client,
     rows.map(({ id }) => id),
     runId,
   )
-  await probeWith(client, employees)
 }
 
 /**
