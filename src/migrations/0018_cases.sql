@@ -175,10 +175,16 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                    and (d.field = any (a.fields) or a.outcome in ('left', 'awaiting_activation'))
                    and a.started_at + a.duration_ms * interval '1 millisecond' > d.last_failed_at
                    and a.started_at <= now())
+      or exists (select from dirsync.employee e
+                 where e.enterprise_code = d.enterprise_code and e.userid = d.blocked_by
+                   and e.platform_state = 'absent')
+      or exists (select from dirsync.pending p
+                 where p.operation = 'update-employee' and p.enterprise_code = d.enterprise_code
+                   and p.entity_key = d.blocked_by and p.sent_unknown)
 $$;
 comment on function dirsync.holder_has_changed is
-  'Whether the platform has accepted another value of the employee who blocks a case, or has that employee no longer, since it '
-  'failed last: the value may be free. As far back as attempts are kept.';
+  'Whether the platform has accepted another value of the employee who blocks a case, or may have, since it failed last, or has '
+  'that employee no longer: the value may be free. As far back as attempts are kept.';
 
 create function dirsync.next_turn(d dirsync.dead_letter, out state text, out at timestamptz)
 language sql stable set search_path = pg_catalog, pg_temp as $$

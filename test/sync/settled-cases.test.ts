@@ -268,6 +268,10 @@ describe('a case that waits for another employee', () => {
   test.each([
     ['changed', { outcome: 'updated', fields: ['mobile'] }],
     ['left', { outcome: 'left' }],
+    [
+      'had nothing left to do after an answer was lost',
+      { outcome: 'obsolete', changed: true, sentUnknown: true },
+    ],
   ] satisfies [string, Differs][])(
     'is due at once when the holder %s between the refusal and its writing',
     async (_, holder) => {
@@ -362,6 +366,11 @@ describe('a case that waits for another employee', () => {
     let differs: Differs = { outcome: 'updated', fields: ['mobile'] }
     expect(await soon()).toBe(true)
     differs = { outcome: 'left' }
+    expect(await soon()).toBe(true)
+    differs = { outcome: 'obsolete', changed: true, employee: memory({ platformState: 'absent' }) }
+    expect(await soon()).toBe(true)
+    // The platform may have accepted what was sent.
+    differs = { sentUnknown: true, again: { delayMs: 60_000, attempts: 1 } }
     expect(await soon()).toBe(true)
     // Nothing of what it waits for has changed.
     differs = { outcome: 'updated', fields: ['email'] }

@@ -140,7 +140,7 @@ export async function recordFailure(
                           where a.enterprise_code = $1 and a.entity_key = $4
                             and a.operation = 'update-employee'
                             and a.outcome in ('in_sync', 'updated', 'partly_updated', 'left',
-                                              'awaiting_activation')
+                                              'awaiting_activation', 'obsolete')
                             and a.started_at + a.duration_ms * interval '1 millisecond' > $3
                             and a.started_at <= now()) as changed,
                   exists (select from dirsync.pending p
