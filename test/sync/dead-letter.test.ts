@@ -147,6 +147,20 @@ describe('what is due', () => {
       ),
     ).toBe(true)
   })
+
+  test('does not have a snooze begin again that a person has ended by asking for a retry, after the clock was put back', async () => {
+    const id = await fail(store)
+    const commands = new Commands(store.pool, { actor: 'cli:test' })
+    await commands.snooze(id, new Date(Date.now() + 86_400_000), 'agreed')
+    await store.pool.query(
+      `update dirsync.dead_letter_event set at = at + interval '1 hour' where event = 'snoozed'`,
+    )
+    const run = await commands.retry([id])
+    await requestDueRetries(store.pool)
+    expect(await transaction(store.pool, db => beginRetry(db, [id], run))).toMatchObject([
+      { entityKey: 'e1' },
+    ])
+  })
 })
 
 describe('a retry', () => {

@@ -101,11 +101,17 @@ export async function requestDueRetries(db: Pool): Promise<number | null> {
   return rows[0]?.id ?? null
 }
 
-/** SQL: the snooze in force of case `d` is event `e`, and begins later than now: the clock was put back. */
+/**
+ * SQL: the snooze in force of case `d` is event `e`, and begins later than now: the clock was put back. Of a case whose retry a
+ * person has requested it is over.
+ */
 const IS_LATE_SNOOZE = `e.dead_letter_id = d.id and e.event = 'snoozed' and e.at > now()
   and d.state = 'snoozed'
   and not exists (select from dirsync.dead_letter_event later
-                  where later.dead_letter_id = d.id and later.id > e.id and later.event = 'snoozed')`
+                  where later.dead_letter_id = d.id and later.id > e.id and later.event = 'snoozed')
+  and not exists (select from dirsync.sync_run r
+                  where r.kind = 'retry' and r.state in ('requested', 'planning') and r.requested_by <> 'cron'
+                    and d.id::text = any (r.keys))`
 
 /** Has snoozes begin now that began later. They last as long as a person wanted. */
 async function endLateSnoozes(db: Pool): Promise<void> {
