@@ -8,6 +8,7 @@ import { worded } from '../texts/worded.ts'
 const EMPLOYEES = 20
 
 let company: Company
+let scheduler: { stop(): Promise<void> }
 let worker: { stop(): Promise<void> }
 
 /** Planner and workers are apart, as the processes of a deployment are: each has read the mapping for itself. */
@@ -17,7 +18,7 @@ beforeAll(async () => {
     alter table person add column remark text, add column birth_day date;
     create view mapped as select userid, name, mobile, email, dept_code, entry_day, active from person`)
   await map('select * from mapped')
-  await company.start(['scheduler'])
+  scheduler = await company.start(['scheduler'])
   worker = await company.start(['worker'])
   await company.run('full')
 })
@@ -195,6 +196,27 @@ describe('a worker whose file is not the one of the plan', () => {
     await hurried(async () => (await unsettled()) === EMPLOYEES)
     expect(await waiting()).toMatchObject({ waits: 4 * EMPLOYEES })
   })
+})
+
+test('a mapping that was edited while everything was stopped in the middle of a run is planned at once', async () => {
+  await worker.stop()
+  await map(`select userid, 'Old ' || name as name, dept_code, remark, active from mapped`)
+  const { rows } = await company.db.query(`select dirsync.resync('changes')::int as id`)
+  await until(async () => (await company.db.query('select from dirsync.pending')).rowCount === EMPLOYEES)
+  await scheduler.stop()
+  await map(`select userid, 'New ' || name as name, dept_code, remark, active from mapped`)
+  scheduler = await company.start(['scheduler'])
+  worker = await company.start(['worker'])
+  await until(async () => (await company.db.query('select from dirsync.pending')).rowCount === 0)
+  expect((await company.onPlatform()).get('e0003')).toMatchObject({ name: 'New Person 3' })
+  const outcomes = await company.db.query(
+    `select outcome, count(*)::int as n from dirsync.attempt where run_id >= $1 group by outcome order by outcome`,
+    [rows[0].id],
+  )
+  expect(outcomes.rows).toEqual([
+    { outcome: 'replan', n: EMPLOYEES },
+    { outcome: 'updated', n: EMPLOYEES },
+  ])
 })
 
 test.each([

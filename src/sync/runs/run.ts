@@ -1,6 +1,7 @@
 import type { SourceStatistics } from '../../directory/hash.ts'
 import { type ClientBase, COPY_MS, onlyRow, type Pool } from '../../lib/database.ts'
 import { message, type Said, toStore } from '../../texts/message.ts'
+import { HAS_MAPPING } from '../outbox/claim.ts'
 import { MIRRORS } from './mirror-kind.ts'
 
 /** Every state of a run, in the order of its life. */
@@ -295,12 +296,21 @@ export async function planningMs(db: Pool, id: number): Promise<number> {
 }
 
 /** Milliseconds since the planning of a run of departments began, or of the held run of which it is a part; null: it is none. */
-export async function deletionPlannedMsAgo(db: Pool, id: number | null): Promise<number | null> {
+export function deletionPlannedMsAgo(db: Pool, id: number | null): Promise<number | null> {
+  return plannedMsAgo(db, `kind = 'departments' and id = $1`, [id])
+}
+
+/** The same of the latest passed run of a source, or of named employees or cases, that read HR with this mapping. */
+export function mappingPlannedMsAgo(db: Pool, source: string, mapping: string): Promise<number | null> {
+  return plannedMsAgo(db, `${HAS_MAPPING} and mapping = $1 and hr_source in ('', $2)`, [mapping, source])
+}
+
+async function plannedMsAgo(db: Pool, condition: string, values: unknown[]): Promise<number | null> {
   const { rows } = await db.query<{ ms: number | null }>(
     `select (extract(epoch from now() - coalesce(w.started_at, r.started_at)) * 1000)::float8 as ms
-     from dirsync.sync_run r left join dirsync.sync_run w on w.id = r.part_of
-     where r.id = $1 and r.kind = 'departments'`,
-    [id],
+     from (select started_at, part_of from dirsync.sync_run where ${condition} order by id desc limit 1) r
+     left join dirsync.sync_run w on w.id = r.part_of`,
+    values,
   )
   return rows[0]?.ms ?? null
 }

@@ -42,7 +42,7 @@ import {
   unlocatedIn,
   withoutDepartments,
 } from '../plan/departments.ts'
-import { deletionPlannedMsAgo, readRun } from '../runs/run.ts'
+import { deletionPlannedMsAgo, mappingPlannedMsAgo, readRun } from '../runs/run.ts'
 import { runSpan } from '../runs/run-trace.ts'
 import type { RunLimits } from '../runs/safety.ts'
 import { settle } from '../settle/settlement.ts'
@@ -328,7 +328,7 @@ export class JobProcessor {
         if (claimed.isHeld && sourceHash === claimed.heldHash)
           return { result: unfinished('replan', atOnce(claimed)) }
         // A row that was read with another mapping than the plan's is no newer one: it waits for a worker that has the plan's.
-        const lacksMapping = !source.hr.hasMapping(mappingFor(source, claimed.mapping))
+        const lacksMapping = await this.#waitsForMapping(source, claimed)
         const outcome = lacksMapping ? 'wait' : 'replan'
         const times = await inARow(this.#deps.pool, key, outcome, MAX_REPLANS)
         if (times + 1 >= MAX_REPLANS) return { result: planNeverMatches(claimed) }
@@ -355,6 +355,17 @@ export class JobProcessor {
       if (isOfHr(error)) return { result: await this.#haltForHr(claimed, source, error) }
       return { result: await this.#fail(key, { ...claimed, active }, error, sourceHash), present }
     }
+  }
+
+  /** Whether this process lacks the mapping of the plan, and another one may have it. */
+  async #waitsForMapping(source: NamedSource, { mapping }: Claim): Promise<boolean> {
+    if (mapping === null || source.hr.hasMapping(mappingFor(source, mapping))) return false
+    return this.#isSinceStart(await mappingPlannedMsAgo(this.#deps.pool, source.name, mapping))
+  }
+
+  /** Planned since this process was started, so by one with other settings or files: workers that have them carry it out. */
+  #isSinceStart(plannedMsAgo: number | null): boolean {
+    return plannedMsAgo !== null && plannedMsAgo < performance.now() - this.#startedAt
   }
 
   async #rowOf(source: NamedSource, employee: EmployeeKey, claimed: Claim): Promise<HrRow> {
@@ -385,9 +396,7 @@ export class JobProcessor {
       return run?.approved ? wait(error) : drop(error)
     }
     if (!source.hr.hasDepartments) {
-      const plannedMsAgo = await deletionPlannedMsAgo(pool, claimed.runId)
-      // Planned since this process was started, by one with other settings: workers that are started with them carry it out.
-      if (plannedMsAgo !== null && plannedMsAgo < performance.now() - this.#startedAt)
+      if (this.#isSinceStart(await deletionPlannedMsAgo(pool, claimed.runId)))
         return wait(withoutDepartments(source, 'said.older_without_departments'))
       // The mapping was removed, or the enterprise has moved to another source. While it waited, no other department would be planned.
       return drop(withoutDepartments(source))
