@@ -98,6 +98,13 @@ export function says(what: Said | null, key: MessageKey): boolean {
   return what !== null && [...messagesIn(what)].some(one => one.key === key)
 }
 
+/** The sentence that a message begins with: a case quotes the platform's words beside it. */
+export function saysFirst(what: Said | null): string | undefined {
+  if (what === null) return undefined
+  const [first] = messagesIn(what)
+  return first?.key
+}
+
 /** A message with other values: `change` is given each message of which it consists. */
 export function changed(what: Said, change: (one: Message) => Message): Said {
   if (isList(what)) return what.map(one => changed(one, change))

@@ -1,5 +1,5 @@
 import { openStates } from '../../sync/cases/cases.ts'
-import { type MessageKey, messagesIn, type Said } from '../../texts/message.ts'
+import { type MessageKey, type Said, saysFirst } from '../../texts/message.ts'
 import { type EmployeeStory, waitingUpdateOf } from './story.ts'
 
 /**
@@ -252,8 +252,7 @@ function comesBack(attempt: Attempt, story: EmployeeStory): Five {
   }
   if (outcome === 'halted' && !isCalled)
     return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_queued'), LATER]
-  // The platform has told it to wait otherwise.
-  if (outcome === 'wait' && !isCalled)
+  if (saysFirst(error) === ('said.other_mapping' satisfies MessageKey))
     return [READ, IN_SCOPE, say('waiting', 'checked_unsettled', values), LATER, LATER]
   const text = outcome === 'wait' || platform_code !== null ? 'put_off' : 'asked_again'
   return [READ, IN_SCOPE, PASSED, say('waiting', text, values), LATER]
@@ -303,13 +302,6 @@ function caseOf(attempt: Attempt, { dead_letters }: EmployeeStory, category?: st
     own.find(isOpen) ??
     own[0]
   )
-}
-
-/** The sentence that a message begins with; a case quotes the platform's words beside it. */
-function saysFirst(what: Said | null): string | undefined {
-  if (what === null) return undefined
-  const [first] = messagesIn(what)
-  return first?.key
 }
 
 function next(about: Case | undefined): Record<string, string> {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { STEP_TEXTS, type Step, stepsOf } from '../../../src/console/employees/steps.ts'
 import type { EmployeeStory } from '../../../src/console/employees/story.ts'
 import { inLanguage } from '../../../src/texts/failures.ts'
-import { inWords, isSaid } from '../../../src/texts/message.ts'
+import { inWords, isSaid, message } from '../../../src/texts/message.ts'
 import { isTextKey, type TextValues, translator } from '../../../src/texts/texts.ts'
 
 const AT = new Date('2026-11-22T04:00:00Z')
@@ -335,8 +335,18 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   ],
   [
     'wait, for a worker that has the mapping',
-    story({ attempts: [attempt('wait', { error: inWords('give every process the same file') })] }),
+    story({ attempts: [attempt('wait', { error: message('said.other_mapping') })] }),
     [READ, SCOPE, 'waiting checked_unsettled', LATER, LATER],
+  ],
+  [
+    'wait, for the end of a pause, before any call',
+    story({ attempts: [attempt('wait', { error: { key: 'circumstance.paused.meaning' } })] }),
+    [READ, SCOPE, CHECKED, 'waiting put_off', LATER],
+  ],
+  [
+    'wait, as its worker was stopped before any call',
+    story({ attempts: [attempt('wait', { error: { key: 'circumstance.aborted.meaning' } })] }),
+    [READ, SCOPE, CHECKED, 'waiting put_off', LATER],
   ],
   [
     'replan',
