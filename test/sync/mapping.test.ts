@@ -160,7 +160,12 @@ describe('a worker whose file is not the one of the plan', () => {
       )
     ).rows[0].n
 
-  test('waits for it, without another plan, and goes on once it has it', async () => {
+  test('waits for it, however often the platform let it wait before, without another plan, and goes on once it has it', async () => {
+    await company.db.query(
+      `insert into dirsync.attempt (enterprise_code, entity_key, operation, execution, started_at, duration_ms, outcome, calls)
+       select enterprise_code, userid, 'update-employee', nextval('dirsync.execution'), now(), 5, 'wait', '{"employee/get": 1}'
+       from dirsync.employee, generate_series(1, 4)`,
+    )
     await map(PLANNED)
     const { rows } = await company.db.query(`select dirsync.resync('changes')::int as id`)
     await until(async () => (await waiting()).employees === EMPLOYEES)

@@ -13,7 +13,7 @@ import { Trouble } from '../../lib/trouble.ts'
 import { Semaphore, within } from '../../lib/waiting.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { type DeliveredJob, type JobOperation, parseJobKey } from '../../queue/job.ts'
-import { message, type Said, saidBy } from '../../texts/message.ts'
+import { message, type Said, saidBy, saysFirst } from '../../texts/message.ts'
 import { waitingDelay } from '../outbox/backoff.ts'
 import { type Claim, type ClaimKey, claim, isPresentRequest } from '../outbox/claim.ts'
 import { noteSending, plannedHash, type Sending } from '../outbox/employee.ts'
@@ -330,7 +330,7 @@ export class JobProcessor {
         // A row that was read with another mapping than the plan's is no newer one: it waits for a worker that has the plan's.
         const lacksMapping = await this.#waitsForMapping(source, claimed)
         const outcome = lacksMapping ? 'wait' : 'replan'
-        const times = await inARow(this.#deps.pool, key, outcome, MAX_REPLANS)
+        const times = await inARow(this.#deps.pool, key, lacksMapping ? isOfMapping : isReplan, MAX_REPLANS)
         if (times + 1 >= MAX_REPLANS) return { result: planNeverMatches(claimed) }
         return {
           result: lacksMapping
@@ -385,7 +385,7 @@ export class JobProcessor {
     const since = performance.now()
     const { enterpriseCode, entityKey: deptCode } = key
     const wait = async (error: Said) => {
-      const delayMs = waitingDelay(await inARow(pool, key, 'wait', MAX_WAITS))
+      const delayMs = waitingDelay(await inARow(pool, key, isWait, MAX_WAITS))
       return unfinished('wait', { ...atOnce(claimed), delayMs }, { error })
     }
     const drop = (error: Said) => finished('obsolete', { error, resolve: allBut(claimed.cases) })
@@ -606,14 +606,29 @@ function poisoned(key: ClaimKey, { active, sourceHash, cases }: Claim): JobResul
   })
 }
 
-/** How many of the latest attempts, at most so many, had this outcome. */
-async function inARow(db: Pool, key: ClaimKey, outcome: Outcome, most: number): Promise<number> {
-  const { rows } = await db.query<{ outcome: Outcome }>(
-    `select outcome from dirsync.attempt
+interface Ended {
+  outcome: Outcome
+  error: Said | null
+}
+
+const isReplan = ({ outcome }: Ended) => outcome === 'replan'
+const isWait = ({ outcome }: Ended) => outcome === 'wait'
+/** It did not wait for the platform, or for the end of a pause. */
+const isOfMapping = ({ error }: Ended) => saysFirst(error) === OTHER_MAPPING.key
+
+/** How many of the latest attempts, at most so many, ended in this way. */
+async function inARow(
+  db: Pool,
+  key: ClaimKey,
+  isIt: (attempt: Ended) => boolean,
+  most: number,
+): Promise<number> {
+  const { rows } = await db.query<Ended>(
+    `select outcome, error from dirsync.attempt
      where enterprise_code = $1 and entity_key = $2 and operation = $3 order by id desc limit $4`,
     [key.enterpriseCode, key.entityKey, key.operation, most],
   )
-  const other = rows.findIndex(row => row.outcome !== outcome)
+  const other = rows.findIndex(row => !isIt(row))
   return other < 0 ? rows.length : other
 }
 

@@ -109,7 +109,7 @@ export const saidTexts = {
   'said.worker_ended': 'The worker ended {count} times in the middle of this job.',
   'said.worker_ended_remedy': "Look at the workers' logs around the attempts of this entity, then retry.",
   'said.unsettled':
-    'Workers found another HR row than the plan, {count} times in a row, so nothing was sent.',
+    'Workers found another HR row than the plan, or lacked its mapping, {count} times in a row, so nothing was sent.',
   'said.unsettled_remedy':
     'See that every process reads the same HR with the same mapping and the same rights, that none reads a replica that lags behind, and that no column of the mapping differs at every read.',
   'said.other_mapping':

@@ -176,7 +176,7 @@ export const failures = {
     '请在人事系统中为每行填写不超过 100 个字符的员工 ID，或在字段映射中排除这些行。下一次读取全部数据的同步任务会将此项关闭。',
   'said.worker_ended': '工作进程在处理此项时中途退出了 {count} 次。',
   'said.worker_ended_remedy': '请查看该对象各次处理前后的工作进程日志，然后重试。',
-  'said.unsettled': '工作进程读到的人事数据连续 {count} 次与计划不同，因此未发送。',
+  'said.unsettled': '工作进程读到的人事数据连续 {count} 次与计划不同，或没有计划所用的映射，因此未发送。',
   'said.unsettled_remedy':
     '请确认各进程读取的是同一人事系统，映射和权限一致，没有进程读取滞后的副本，且映射中没有每次读取都会变化的列。',
   'said.other_mapping':
