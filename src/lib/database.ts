@@ -178,15 +178,18 @@ const OF_LIBPQ = /^(?:ssl(?:password|crl|crldir|sni|compression|certmode)|ssl_(?
 /** libpq's `allow` is taken as the others are, and not offered. */
 const MODES = ['disable', 'no-verify', 'prefer', 'require', 'verify-ca', 'verify-full']
 
+/** Values of `ssl` that the driver knows, besides none. Over any other it throws where nothing catches. */
+const SSL = ['true', '1', '0', 'no-verify']
+
 /**
  * The driver passes over a name that it does not know, and would encrypt nothing.
- * @throws TlsSettingError for a misspelt parameter or mode, and for a file that the driver could not read, or that lacks what TLS
+ * @throws TlsSettingError for a misspelt parameter or value, and for a file that the driver could not read, or that lacks what TLS
  * would take from it
  */
 function checkTls(url: string): void {
   // Of a name that is given twice, the last value, as the driver takes it.
   const given: Record<string, string> = Object.fromEntries(new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]))
-  const { sslmode = 'disable', uselibpqcompat } = given
+  const { sslmode = 'disable', ssl = '', uselibpqcompat } = given
   const unknown = Object.keys(given).find(
     name =>
       /^(?:ssl|tls)/i.test(name.replace(/[-_]/g, '')) && !PARAMETERS.includes(name) && !OF_LIBPQ.test(name),
@@ -195,6 +198,7 @@ function checkTls(url: string): void {
     throw unusable(message('said.wanted_parameters', { name: unknown, names: PARAMETERS }))
   if (![...MODES, 'allow'].includes(sslmode))
     throw unusable(message('said.wanted_ssl_mode', { name: 'sslmode', names: MODES }))
+  if (!['', ...SSL].includes(ssl)) throw unusable(message('said.wanted_ssl_mode', { name: 'ssl', names: SSL }))
   const isOff = given.sslmode === 'disable'
   const isUnchecked = sslmode === 'no-verify' || (sslmode === 'prefer' && uselibpqcompat === 'true')
   for (const [name, kind] of Object.entries(FILES)) {

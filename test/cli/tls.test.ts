@@ -89,6 +89,8 @@ test.each([
   // What libpq knows besides is not taken for a misspelling.
   '?sslmode=no-verify&sslsni=1&ssl_min_protocol_version=TLSv1.2',
   '?ssl=no-verify&sslnegotiation=postgres',
+  '?ssl=0',
+  '?ssl=',
 ])('with %j HR and dirsync’s own database are used', async parameters => {
   expect(await dirsync(['hr', 'check'], asHr(parameters))).toMatchObject({ code: 0, stderr: '' })
   expect(await dirsync(['migrate'], asOwn(parameters))).toMatchObject({ code: 0 })
@@ -145,7 +147,18 @@ test.each([
     'its address cannot be used (Using sslmode=verify-ca requires specifying a CA with sslrootcert)',
     CORRECT,
   ],
-  ...['ssl-mode', 'sslMode', 'SSLMODE', 'ssl_mode', 'tls', 'tlsMode', 'SSL'].map(name => [
+  ...[
+    'ssl-mode',
+    'sslMode',
+    'SSLMODE',
+    'ssl_mode',
+    'tls',
+    'tlsMode',
+    'SSL',
+    'useSSL',
+    'requiressl',
+    'amp;sslmode',
+  ].map(name => [
     `?${name}=require`,
     `its address cannot be used (should have no parameter ${name}; there are sslmode, sslrootcert, sslcert, sslkey, sslnegotiation, ssl)`,
     CORRECT,
@@ -153,6 +166,11 @@ test.each([
   ...['verify_full', 'required', ''].map(mode => [
     `?sslmode=${mode}`,
     'its address cannot be used (should have one of disable, no-verify, prefer, require, verify-ca, verify-full as sslmode)',
+    CORRECT,
+  ]),
+  ...['require', 'True', 'false', 'verify-full', 'disable'].map(value => [
+    `?ssl=${value}`,
+    'its address cannot be used (should have one of true, 1, 0, no-verify as ssl)',
     CORRECT,
   ]),
 ])('%s is what is wrong, not the server', async (parameters, what, remedy) => {
