@@ -174,7 +174,8 @@ const FILES = { sslrootcert: 'CERTIFICATE', sslcert: 'CERTIFICATE', sslkey: 'PRI
 /** What the driver takes for TLS … */
 const PARAMETERS = ['sslmode', ...Object.keys(FILES), 'sslnegotiation', 'ssl']
 /** … and what it passes over without harm, since an address for libpq may have it. */
-const OF_LIBPQ = /^(?:ssl(?:password|crl|crldir|sni|compression|certmode)|ssl_(?:min|max)_protocol_version)$/
+const OF_LIBPQ =
+  /^(?:ssl(?:password|crl|crldir|sni|compression|certmode|keylogfile)|ssl_(?:min|max)_protocol_version|gsslib)$/
 /** libpq's `allow` is taken as the others are, and not offered. */
 const MODES = ['disable', 'no-verify', 'prefer', 'require', 'verify-ca', 'verify-full']
 
@@ -191,14 +192,14 @@ function checkTls(url: string): void {
   const given: Record<string, string> = Object.fromEntries(new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]))
   const { sslmode = 'disable', ssl = '', uselibpqcompat } = given
   const unknown = Object.keys(given).find(
-    name =>
-      /^(?:ssl|tls)/i.test(name.replace(/[-_]/g, '')) && !PARAMETERS.includes(name) && !OF_LIBPQ.test(name),
+    name => /ssl|tls/i.test(name.replace(/[-_]/g, '')) && !PARAMETERS.includes(name) && !OF_LIBPQ.test(name),
   )
   if (unknown !== undefined)
     throw unusable(message('said.wanted_parameters', { name: unknown, names: PARAMETERS }))
   if (![...MODES, 'allow'].includes(sslmode))
     throw unusable(message('said.wanted_ssl_mode', { name: 'sslmode', names: MODES }))
-  if (!['', ...SSL].includes(ssl)) throw unusable(message('said.wanted_ssl_mode', { name: 'ssl', names: SSL }))
+  if (!['', ...SSL].includes(ssl))
+    throw unusable(message('said.wanted_ssl_mode', { name: 'ssl', names: SSL }))
   const isOff = given.sslmode === 'disable'
   const isUnchecked = sslmode === 'no-verify' || (sslmode === 'prefer' && uselibpqcompat === 'true')
   for (const [name, kind] of Object.entries(FILES)) {

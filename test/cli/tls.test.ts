@@ -89,7 +89,7 @@ test.each([
   // What libpq knows besides is not taken for a misspelling.
   '?sslmode=no-verify&sslsni=1&ssl_min_protocol_version=TLSv1.2',
   '?ssl=no-verify&sslnegotiation=postgres',
-  '?ssl=0',
+  '?ssl=0&sslkeylogfile=/nowhere&gsslib=gssapi',
   '?ssl=',
 ])('with %j HR and dirsync’s own database are used', async parameters => {
   expect(await dirsync(['hr', 'check'], asHr(parameters))).toMatchObject({ code: 0, stderr: '' })
