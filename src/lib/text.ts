@@ -130,12 +130,12 @@ export function isCalendarDate(year: number, month: number, day: number): boolea
 }
 
 /**
- * `yyyy-MM-dd` of a date as HR systems write it: `yyyy-M-d`, `yyyy/M/d`, `yyyy.M.d`, `yyyyMMdd`, or a timestamp. Of one without a
- * zone it is the date part; one with `Z` or an offset is a moment, whose day is the one in China. Null when it is none of these or
- * the day does not exist.
+ * `yyyy-MM-dd` of a date as HR systems write it: `yyyy-M-d`, `yyyy/M/d`, `yyyy.M.d`, `yyyy年M月d日`, `yyyyMMdd`, or a timestamp. Of
+ * one without a zone it is the date part; one with `Z` or an offset is a moment, whose day is the one in China. Null when it is none
+ * of these or the day does not exist.
  */
 export function normaliseDate(text: string): string | null {
-  const plain = halfWidthText(text)
+  const plain = halfWidthText(text).replace(/^(\d{4})年(\d{1,2})月(\d{1,2})日$/, '$1-$2-$3')
   const match = FULL_DATE.exec(plain)
   const parts = match ? [match[1], match[3], match[4]] : COMPACT_DATE.exec(plain)?.slice(1)
   if (!parts) return null

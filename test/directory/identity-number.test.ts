@@ -113,6 +113,7 @@ describe('dates', () => {
         const text = [year, write(month), write(day)].join(separator)
         expect(normaliseDate(text)).toBe(canonical)
         expect(normaliseDate(canonical.replaceAll('-', ''))).toBe(canonical)
+        expect(normaliseDate(`${year}年${write(month)}月${write(day)}日`)).toBe(canonical)
         expect(normaliseDate(`${text} 08:30:00.123+08`)).toBe(canonical)
         expect(normaliseDate(`${canonical}T00:00:00Z`)).toBe(canonical)
         expect(normaliseMonthDay(`${month}-${day}`)).toBe(`${month}-${day}`)

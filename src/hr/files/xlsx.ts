@@ -262,6 +262,7 @@ function styleOf(format: string): Style {
   return { isDate: showsDate(format), shape: shapeOf(format) }
 }
 
+/** Empty also for one place with a text after it, as in `0"级"`: that is an amount with its unit. */
 function shapeOf(format: string): Piece[] {
   const section = SECTION.exec(format)?.[1] ?? ''
   const pieces = [...section.matchAll(PIECES)].flatMap(([, quoted, escaped, digit, literal]): Piece[] => {
@@ -269,7 +270,9 @@ function shapeOf(format: string): Piece[] {
     const text = quoted ?? escaped ?? literal
     return text ? [{ text }] : []
   })
-  return pieces.some(piece => 'digit' in piece) ? pieces : []
+  const places = pieces.filter(piece => 'digit' in piece)
+  const isAmount = places.length === 1 && places[0] === pieces[0]
+  return places.length === 0 || isAmount ? [] : pieces
 }
 
 /** Ignores a format's literal texts, colours and languages. */

@@ -103,6 +103,8 @@ test('a whole number has the text that its format puts around it', async () => {
     ['# 000', '1234', '1 234'],
     // What stands for an amount is the number alone.
     ['#,##0"元"', '1234', '1234'],
+    ['0"级"', '12', '12'],
+    ['[Blue]_ General"元"', '12', '12'],
     ['0.0"级"', '1.5', '1.5'],
     ['0%', '1', '1'],
     ['[=1]"男";"女"', '1', '1'],
