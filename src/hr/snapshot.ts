@@ -70,13 +70,13 @@ export class HrSnapshot implements AsyncDisposable {
   }
 
   /** All departments, with all their problems. Needs a mapping of them. @throws MappingError, HrUnavailableError */
-  async departments({ file, sql }: MappingFile): Promise<ReturnType<typeof examineDepartments>> {
+  /** `columns`: those of the mapping. */
+  async departments({ file, sql }: MappingFile) {
     const select = singleSelect({ file, sql }, this.#server.dialect)
     const mapping = await inspectDepartments(this.#session, { file, sql: select })
     const { defaultEnterprise } = this.#options
-    return examineDepartments(
-      await this.#session.rows({ mapping, columns: DEPARTMENT_COLUMNS, defaultEnterprise }),
-    )
+    const rows = await this.#session.rows({ mapping, columns: DEPARTMENT_COLUMNS, defaultEnterprise })
+    return { ...examineDepartments(rows), columns: mapping.columns }
   }
 
   /** The value that made a scan fail with HrDataError, found by reading again; null where it cannot be found. */

@@ -159,7 +159,7 @@ async function readThrough(
   const shared = new SharedHashes(unique, seed)
   const doubts = new DoubtCollector(scan.columns, kind)
   const times = mapping.columns.has('updated_at') ? new UpdatedTimesCollector(new Date()) : null
-  const departmentCollector = departments && new DepartmentCollector(departments, seed)
+  const departmentCollector = departments && new DepartmentCollector(departments, mapping, seed)
   const counts = { rows: 0, active: 0, leavers: 0, keyless: 0 }
   const stray = { rows: 0, codes: new Set<string>() }
   const collect = (row: HrEmployeeRow) => {

@@ -18,13 +18,15 @@ export interface DepartmentFinding {
     | 'no_parent'
     /** Active employees are in departments that HR does not map. */
     | 'unknown'
-    /** The same, but HR has their codes under another enterprise. */
+    /** The same, but HR has their codes under another enterprise, and the departments' mapping names no enterprises. */
     | 'elsewhere'
+    /** The same, and it is the employees' mapping that names no enterprises. */
+    | 'employees_elsewhere'
     /** Active employees are in departments that HR marks closed. */
     | 'closed_with_employees'
     /** Closed and without a parent: if it is the platform's base department, it can never be deleted. */
     | 'closed_top'
-  /** Number of departments; for `unknown` and `elsewhere` possibly an estimate. */
+  /** Number of departments; for those of employees that HR does not map possibly an estimate. */
   count: number
   isExact: boolean
   /** Active employees in them, where those are the problem. */
@@ -36,11 +38,19 @@ export interface DepartmentFinding {
 /** Findings that the platform might merely refuse, without an error in HR. */
 export const DEPARTMENT_HINTS: ReadonlySet<DepartmentFinding['kind']> = new Set(['closed_top'])
 
-/** Departments of active employees that HR does not map. */
+/** Departments of active employees that HR does not map, or only under another enterprise. */
+const UNKNOWN = ['unknown', 'elsewhere', 'employees_elsewhere'] as const
+
+/** Those of one kind. */
 interface Unknown {
   departments: DistinctCounter
   samples: Set<string>
   employees: number
+}
+
+/** A mapping, as far as its columns tell whether it names enterprises. */
+interface Mapped {
+  columns: Pick<ReadonlyMap<string, unknown>, 'has'>
 }
 
 /** Counts the active employees of each department. */
@@ -50,11 +60,18 @@ export class DepartmentCollector {
   readonly #employees = new Map<string, number>()
   /** Of all enterprises. */
   readonly #codes: ReadonlySet<string>
-  readonly #unknown: Record<'unknown' | 'elsewhere', Unknown>
+  /** What it is to be in a department whose code HR has under another enterprise. */
+  readonly #elsewhere: (typeof UNKNOWN)[number]
+  readonly #unknown: Record<(typeof UNKNOWN)[number], Unknown>
 
   /** @param seed of this process */
   constructor(
-    { departments, problems }: { departments: HrDepartmentRow[]; problems: DepartmentProblem[] },
+    {
+      departments,
+      problems,
+      columns,
+    }: Mapped & { departments: HrDepartmentRow[]; problems: DepartmentProblem[] },
+    employees: Mapped,
     seed: number,
   ) {
     this.#departments = departments
@@ -62,7 +79,10 @@ export class DepartmentCollector {
     for (const department of departments) this.#employees.set(keyOf(department), 0)
     this.#codes = new Set(departments.map(({ deptCode }) => deptCode))
     const none = () => ({ departments: new DistinctCounter(seed), samples: new Set<string>(), employees: 0 })
-    this.#unknown = { unknown: none(), elsewhere: none() }
+    this.#unknown = { unknown: none(), elsewhere: none(), employees_elsewhere: none() }
+    // Where both name enterprises, each may have a department of the same code.
+    const lacksEmployees = employees.columns.has('enterprise_code') ? 'unknown' : 'employees_elsewhere'
+    this.#elsewhere = columns.has('enterprise_code') ? lacksEmployees : 'elsewhere'
   }
 
   add(row: HrEmployeeRow, isActive: boolean): void {
@@ -75,7 +95,7 @@ export class DepartmentCollector {
       this.#employees.set(key, employees + 1)
       return
     }
-    const found = this.#unknown[this.#codes.has(deptCode) ? 'elsewhere' : 'unknown']
+    const found = this.#unknown[this.#codes.has(deptCode) ? this.#elsewhere : 'unknown']
     found.employees += 1
     found.departments.add(key)
     if (found.samples.size < SAMPLES) found.samples.add(qualified(enterpriseCode, deptCode))
@@ -89,7 +109,7 @@ export class DepartmentCollector {
       ({ enterpriseCode, parentCode }) =>
         parentCode !== null && !this.#employees.has(keyOf({ enterpriseCode, deptCode: parentCode })),
     )
-    const unknown = (kind: 'unknown' | 'elsewhere') => {
+    const unknown = (kind: (typeof UNKNOWN)[number]) => {
       const { departments, samples, employees } = this.#unknown[kind]
       return { kind, ...departments.result, employees, samples: [...samples] }
     }
@@ -102,8 +122,7 @@ export class DepartmentCollector {
           'no_parent',
           orphans.map(({ deptCode, parentCode }) => `${deptCode} → ${parentCode}`),
         ),
-        unknown('unknown'),
-        unknown('elsewhere'),
+        ...UNKNOWN.map(unknown),
         {
           ...finding(
             'closed_with_employees',

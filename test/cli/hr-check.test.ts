@@ -361,6 +361,24 @@ test('a department of a group that HR has under another enterprise is not called
   expect(chinese.stdout).toContain('另一个企业')
 })
 
+test.each([
+  [
+    "'E100' as enterprise_code, ",
+    '1 department of employees that HR’s departments lack, with 1 employee E100/D2',
+  ],
+  ['', 'map enterprise_code in the SELECT of the employees too'],
+])('a code that recurs under another enterprise is missing where employees have %j', async (column, what) => {
+  const file = join(folder, 'group-of-two.sql')
+  await writeFile(
+    file,
+    `select code as dept_code, null as parent_code, true as active, company as enterprise_code
+     from (values ('D1', 'E100'), ('D2', 'E200')) as d (code, company)`,
+  )
+  const employees = `select 'E2' as userid, 'Ann' as name, ${column}'D2' as dept_code`
+  const { stdout } = await checked(employees, { HR_DATABASE_URL: postgres.url, HR_DEPARTMENTS_SQL: file })
+  expect(stdout.replace(/\s+/g, ' ')).toContain(what)
+})
+
 test('a value that a cast rejects is reported with its column and its employee, but not shown', async () => {
   const failed = await checked(
     `select ygbh as userid, xm as name, replace(sjh, '无', 'secret-7')::bigint as mobile, 'x' as remark

@@ -73,6 +73,8 @@ export const workbench = {
     '{count, plural, one {# department} other {# departments}} of employees that HR’s departments lack, with {employees, plural, one {# employee} other {# employees}}',
   'hr_check.department.elsewhere':
     '{count, plural, one {# department} other {# departments}} of employees that HR has under another enterprise, with {employees, plural, one {# employee} other {# employees}}: map enterprise_code in the SELECT of the departments too',
+  'hr_check.department.employees_elsewhere':
+    '{count, plural, one {# department} other {# departments}} of employees that HR has under another enterprise, with {employees, plural, one {# employee} other {# employees}}: map enterprise_code in the SELECT of the employees too',
   'hr_check.department.closed_with_employees':
     '{count, plural, one {# is} other {# are}} closed and still {count, plural, one {has} other {have}} {employees, plural, one {# employee} other {# employees}}',
   'hr_check.department.closed_top':

@@ -64,6 +64,8 @@ export const workbench = {
     '员工所在的 {count, number} 个部门不在部门数据中，涉及员工 {employees, number} 名',
   'hr_check.department.elsewhere':
     '员工所在的 {count, number} 个部门在部门数据中属于另一个企业，涉及员工 {employees, number} 名：请在部门的 SELECT 中也映射 enterprise_code',
+  'hr_check.department.employees_elsewhere':
+    '员工所在的 {count, number} 个部门在部门数据中属于另一个企业，涉及员工 {employees, number} 名：请在员工的 SELECT 中也映射 enterprise_code',
   'hr_check.department.closed_with_employees': '{count, number} 个已撤销，但仍有员工 {employees, number} 名',
   'hr_check.department.closed_top':
     '{count, number} 个已撤销且位于顶层：平台不允许删除根部门（第 7 节，1002212002）',
