@@ -15,7 +15,7 @@ import type { PlatformClient } from '../../platform/client.ts'
 import { type DeliveredJob, type JobOperation, parseJobKey } from '../../queue/job.ts'
 import { message, type Said, saidBy, saysFirst } from '../../texts/message.ts'
 import { waitingDelay } from '../outbox/backoff.ts'
-import { type Claim, type ClaimKey, claim, isPresentRequest } from '../outbox/claim.ts'
+import { type Claim, type ClaimKey, claim, HAS_MAPPING, isPresentRequest } from '../outbox/claim.ts'
 import { noteSending, plannedHash, type Sending } from '../outbox/employee.ts'
 import { halt, haltForHr, healHrHalt, liftHalts } from '../outbox/halts.ts'
 import { entityOf, lockName, postpone } from '../outbox/outbox.ts'
@@ -42,7 +42,7 @@ import {
   unlocatedIn,
   withoutDepartments,
 } from '../plan/departments.ts'
-import { deletionPlannedMsAgo, mappingPlannedMsAgo, readRun } from '../runs/run.ts'
+import { deletionPlannedMsAgo, plannedMsAgo, readRun } from '../runs/run.ts'
 import { runSpan } from '../runs/run-trace.ts'
 import type { RunLimits } from '../runs/safety.ts'
 import { settle } from '../settle/settlement.ts'
@@ -360,7 +360,9 @@ export class JobProcessor {
   /** Whether this process lacks the mapping of the plan, and another one may have it. */
   async #waitsForMapping(source: NamedSource, { mapping }: Claim): Promise<boolean> {
     if (mapping === null || source.hr.hasMapping(mappingFor(source, mapping))) return false
-    return this.#isSinceStart(await mappingPlannedMsAgo(this.#deps.pool, source.name, mapping))
+    // By a passed run of the source, or of named employees or cases.
+    const read = `${HAS_MAPPING} and mapping = $1 and hr_source in ('', $2)`
+    return this.#isSinceStart(await plannedMsAgo(this.#deps.pool, read, [mapping, source.name]))
   }
 
   /** Planned since this process was started, so by one with other settings or files: workers that have them carry it out. */
