@@ -156,7 +156,7 @@ describe('taking care of an alert', () => {
       },
     ])
     expect(await take(id)).toEqual({
-      ...{ id, acknowledged: false, ended_at: null, acknowledged_at: expect.any(String) },
+      ...{ id, state: 'firing', acknowledged: false, ended_at: null, acknowledged_at: expect.any(String) },
       acknowledged_by: expect.stringContaining('api:token:operator'),
     })
     expect(await take(over)).toMatchObject({ acknowledged: false, ended_at: expect.any(String) })

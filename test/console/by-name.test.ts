@@ -17,6 +17,7 @@ beforeAll(async () => {
       select * from (values ('', 'e1', '测试一'), ('', 'a,b%', 'Person Comma'), ('', 'a', 'Another'), ('E2', 'e1', 'Person Two'))
         as row (enterprise_code, userid, name)
       union all select '', 'm' || n, 'Many ' || n from generate_series(1, 51) n;
+    insert into dirsync.employee (enterprise_code, userid) select enterprise_code, userid from public.staff;
     insert into dirsync.dead_letter (enterprise_code, entity, entity_key, operation, category, message, remedy)
       select enterprise_code, 'employee', userid, 'update-employee', 'left_hr', '[]'::jsonb, '[]'::jsonb
       from public.staff where userid !~ '^m'

@@ -221,13 +221,17 @@ function openKeyHas(part: string, place: PlaceValue): string {
   return `${UNRESOLVED} and ${LOWER_KEY} like ${place(`%${likeBeginning(lowerAscii(part))}`)}`
 }
 
-/** A user id without its enterprise means that of any. */
+/** A user id without its enterprise means the employee without one; where there is none, that of any. */
 function isOfOne(names: readonly string[], place: PlaceValue): string {
   const userids = names.flatMap(keysOfName).map(({ userid }) => lowerAscii(userid))
   const named = place(names)
   // The first condition is for the index.
   return `${LOWER_KEY} = any (${place(userids)}) and d.entity = 'employee'
-          and (d.entity_key = any (${named}) or d.enterprise_code <> '' and d.enterprise_code || '/' || d.entity_key = any (${named}))`
+          and (d.enterprise_code <> '' and d.enterprise_code || '/' || d.entity_key = any (${named})
+               or d.entity_key = any (${named})
+                  and (d.enterprise_code = ''
+                       or not exists (select from dirsync.employee e
+                                      where e.enterprise_code = '' and e.userid = d.entity_key)))`
 }
 
 function wasIn(run: number, place: PlaceValue): string {
