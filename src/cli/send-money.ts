@@ -3,6 +3,7 @@ import { accountOf } from '../connections.ts'
 import { databaseTime, type Pool } from '../lib/database.ts'
 import { trimText } from '../lib/text.ts'
 import type { SendDeps } from '../money/journal.ts'
+import { adoptMoney } from '../money/open.ts'
 import { paidWith, refundJournal } from '../money/refund.ts'
 import {
   refusalOfAmount,
@@ -111,7 +112,8 @@ export function sendTopUpRequest(
     operation: topUpApply,
     summary: async (application, { pool, logger }) => {
       agreedAt = await databaseTime(pool)
-      const refusal = await refusalOfTopUp({ pool, logger }, topUpOf(application, althoughOpen), agreedAt)
+      await adoptMoney({ pool, logger })
+      const refusal = await refusalOfTopUp(pool, topUpOf(application, althoughOpen), agreedAt)
       if (refusal) throw refusal
       return [
         ['account', application.account_openid],

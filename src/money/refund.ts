@@ -120,26 +120,28 @@ export async function paidWith(db: Pool, outerTradeNo: string): Promise<string |
 
 /**
  * How much of an order is refunded at least: what dirsync knows of its own refunds, and what the order record showed before one
- * of them, which others may have refunded. And the same without refunds of which the order record should tell by now, or of which
- * a person said that they were accepted: what the platform surely knows.
+ * of them, which others may have refunded. `confirmed`: of its own only those within a day that no person resolved. For older ones
+ * the order record tells.
  */
-export async function refundedAtLeast(
+export async function knownRefunded(
   db: Pool,
   outerTradeNo: string,
-): Promise<{ atLeast: string; surely: string }> {
-  const { rows } = await db.query<{ atLeast: string; surely: string }>(
+): Promise<{ atLeast: string; confirmed: string }> {
+  const { rows } = await db.query<{ atLeast: string; confirmed: string }>(
     `with sums as (
        -- What was shown before a refund does not have that one, nor those after it.
        select coalesce(refunded_before, 0) as before,
               sum(refund_amount) filter (where is_done) over (order by sent_at desc) as done,
-              sum(refund_amount) filter (where is_done and resolved_by is null and sent_at > now() - interval '1 day')
-                over (order by sent_at desc) as fresh
+              sum(refund_amount) filter (where is_done and is_fresh and resolved_by is null)
+                over (order by sent_at desc) as fresh,
+              is_fresh
        from dirsync.refund
-       cross join lateral (select state in ('accepted', 'notified') as is_done) one
+       cross join lateral (select state in ('accepted', 'notified') as is_done,
+                                  sent_at > now() - interval '1 day' as is_fresh) one
        where outer_trade_no = $1
      )
      select coalesce(max(before + coalesce(done, 0)), 0)::text as "atLeast",
-            coalesce(max(before + coalesce(fresh, 0)), 0)::text as surely
+            coalesce(max(before + coalesce(fresh, 0)) filter (where is_fresh), 0)::text as confirmed
      from sums`,
     [outerTradeNo],
   )
@@ -339,24 +341,26 @@ export async function recordNotification(
 export interface Misfits {
   count: number
   latest: string | null
-  /** Numbers of those of the last day that dirsync does not know, the latest first. */
-  unknown: string[]
 }
-
-/** Of unknown refunds, so many are named. */
-const NAMED = 10
 
 export async function readMisfits(db: Pool): Promise<Misfits> {
   const { rows } = await db.query<Misfits>(
-    `select count(*)::int as count, (array_agg(outer_refund_no order by n.last_at desc))[1] as latest,
-            array(select outer_refund_no from (${REFUSED_OF_DAY}) day where reason = 'unknown'
-                  order by last_at desc limit ${NAMED}) as unknown
+    `select count(*)::int as count, (array_agg(outer_refund_no order by n.last_at desc))[1] as latest
      from dirsync.refused_notification n join dirsync.refund r using (outer_refund_no)
      where reason = 'mismatch'
        and (${IS_OPEN}
             or n.last_at > now() - interval '1 day' and (r.resolved_by is null or r.settled_at < n.first_at))`,
   )
   return onlyRow(rows)
+}
+
+/** Numbers of the refunds of which the platform notified within a day and that dirsync does not know, the latest ten. */
+export async function readUnmatched(db: Pool): Promise<string[]> {
+  const { rows } = await db.query<{ number: string }>(
+    `select outer_refund_no as number from (${REFUSED_OF_DAY}) day where reason = 'unknown'
+     order by last_at desc limit 10`,
+  )
+  return rows.map(({ number }) => number)
 }
 
 /** Records a notification that matches no refund, for a person to look at. */

@@ -121,9 +121,8 @@ export function refusalOfAmount(
   { outer_trade_no: trade, refund_amount: amount }: { outer_trade_no: string; refund_amount: string },
   soFar: RefundedSoFar,
 ): JournalError | null {
-  const { shown, surely, paid } = soFar
-  // The order record may be behind.
-  const refunded = refundedBefore({ shown, atLeast: surely }) ?? surely
+  const { shown, confirmed, paid } = soFar
+  const refunded = refundedBefore({ shown, atLeast: confirmed }) ?? confirmed
   if (!exceedsRest(amount, { paid, refunded })) return null
   const left = { amount, trade, refunded, paid: paid ?? '' }
   return new JournalError('ORDER_EXCEEDED', message('said.order_exceeded', left))
@@ -176,6 +175,7 @@ export async function sendTopUp(
   checkedParameters(topUpApply, application)
   const { pool, client } = deps
   const topUp = topUpOf(application, options.althoughOpen)
+  await adoptMoney(deps)
   const agreedAt = options.agreedAt ?? null
   const { although_open: _, ...values } = topUp
   const noted = (client: ClientBase, write: () => Promise<boolean>) =>
@@ -202,7 +202,7 @@ export async function sendTopUp(
   if (outcome) return outcome
   const { external_code: number, account_openid: account } = topUp
   throw (
-    (await refusalOfTopUp(deps, topUp, agreedAt)) ??
+    (await refusalOfTopUp(pool, topUp, agreedAt)) ??
     new JournalError('ALREADY_SENT', message('said.topup_busy', { number, account }))
   )
 }
@@ -220,13 +220,11 @@ export function topUpOf(application: TopUpApplication, althoughOpen: readonly st
 
 /** Why a top-up must not be sent; null when it may be. */
 export async function refusalOfTopUp(
-  deps: Pick<SendDeps, 'pool' | 'logger'>,
+  pool: Pool,
   topUp: NewTopUp,
   agreedAt: Date | null,
 ): Promise<JournalError | null> {
-  const { pool } = deps
   const { external_code } = topUp
-  await adoptMoney(deps)
   const sent = await topUpJournal.read(pool, external_code)
   if (sent)
     return new JournalError(

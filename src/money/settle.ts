@@ -21,10 +21,10 @@ import { adoptMoney } from './open.ts'
 import {
   type ClaimedRefund,
   claimUnknown,
+  knownRefunded,
   noteCheck,
   type ReadRefund,
   type Refund,
-  refundedAtLeast,
   refundJournal,
   storeVerdict,
   tradeNumbersOf,
@@ -202,11 +202,11 @@ function ofOrder({ trade_no, status, refund_amount }: PaymentOrderDetail): Messa
 /** The order of a refund, in the enterprise that the refund names. */
 type OrderOfRefund = Pick<Refund, 'outer_trade_no' | 'enterprise_code'>
 
-/** How much of an order is refunded: as its record shows it, null where it does not say, and as `refundedAtLeast` has it. */
+/** How much of an order is refunded: as its record shows it, null where it does not say, and as `knownRefunded` has it. */
 export interface RefundedSoFar {
   shown: string | null
   atLeast: string
-  surely: string
+  confirmed: string
   /** What was paid for the order, null where its record does not say. */
   paid: string | null
 }
@@ -218,7 +218,7 @@ export async function readRefundedSoFar(
   options: CallOptions,
 ): Promise<RefundedSoFar> {
   const record = await readRecordToRefund(client, order, options)
-  const known = await refundedAtLeast(pool, order.outer_trade_no)
+  const known = await knownRefunded(pool, order.outer_trade_no)
   return { ...known, shown: record && refundedAmount(record), paid: record?.pay_amount ?? null }
 }
 

@@ -252,7 +252,7 @@ test('refunds that the platform notified of and dirsync does not know are named 
     'The platform has notified dirsync of refunds that dirsync does not know, the latest first: lost-1, lost-2,',
   )
   expect(await page()).not.toContain('There is nothing to do')
-  const unknown = async () => (await api('GET', '/money')).json.misfits.unknown
+  const unknown = async () => (await api('GET', '/money')).json.unmatched
   expect(await unknown()).toMatchObject({ length: 10, 0: 'lost-1', 9: 'lost-10' })
   await console.pool.query(
     `update dirsync.refused_notification set last_at = now() - interval '25 hours' where outer_refund_no <> 'lost-7'`,

@@ -631,7 +631,11 @@ describe('nothing is sent, and the number stays free,', () => {
     expect(await refunds.refund()).toBeNull()
   })
 
-  test.each(["resolved_by = 'ann', resolution = 'seen'", "sent_at = now() - interval '25 hours'"])(
+  test.each([
+    "resolved_by = 'ann', resolution = 'seen'",
+    "sent_at = now() - interval '25 hours'",
+    "sent_at = now() - interval '25 hours', refunded_before = 10",
+  ])(
     'but it is sent where the record alone tells: %s',
     async set => {
       await send({ outerRefundNo: `${REQUEST.outerRefundNo}b`, refundAmount: '10.00' })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readOpenMoney } from '../../src/money/open.ts'
+import { adoptMoney, readOpenMoney } from '../../src/money/open.ts'
 import { refusalOfTopUp } from '../../src/money/send.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { inWords } from '../../src/texts/message.ts'
@@ -104,8 +104,10 @@ describe('a top-up whose sender ended', () => {
   test('is unknown to whoever wants to send another one, though no worker runs', async () => {
     await writeTopUpDown(store)
     const other = { ...TOP_UP, external_code: 'another' }
-    const refusal = async () =>
-      (await refusalOfTopUp({ pool: store.pool, logger: SILENT }, other, null))?.message
+    const refusal = async () => {
+      await adoptMoney({ pool: store.pool, logger: SILENT })
+      return (await refusalOfTopUp(store.pool, other, null))?.message
+    }
     const process = await sender(store, { topUp: CODE })
     expect(await refusal()).toContain('open (requested)')
     await process.dies()

@@ -3,7 +3,14 @@ import { decodeCursor, onePage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { ENTRY_STATES, type Entry, type EntryState, isOpen, TOP_UP_STATES } from '../../money/journal.ts'
 import { adoptMoney } from '../../money/open.ts'
-import { checksOf, type ReadRefund, readMisfits, refundJournal, waitsForPerson } from '../../money/refund.ts'
+import {
+  checksOf,
+  type ReadRefund,
+  readMisfits,
+  readUnmatched,
+  refundJournal,
+  waitsForPerson,
+} from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
 import { CONTRADICTED, type ContradictedMoney } from '../../sync/health/health.ts'
 import { recentRestore } from '../../sync/runs/restored.ts'
@@ -108,15 +115,14 @@ export const MoneyList = z.object({
       'When the database was seen, within 30 days, to be restored: what was sent between the backup and then may be missing',
     ),
   misfits: z
-    .object({
-      count: z.int(),
-      latest: z.string().nullable(),
-      unknown: z
-        .array(z.string())
-        .describe('Those of the last day that dirsync does not know: up to ten numbers, the latest first'),
-    })
+    .object({ count: z.int(), latest: z.string().nullable() })
     .describe(
       'Refunds that the platform has notified of with another order or amount than was sent: those of open outcome, and for a day those that no person has settled since',
+    ),
+  unmatched: z
+    .array(z.string())
+    .describe(
+      'Refunds of which the platform notified within a day and that dirsync does not know: up to ten numbers, the latest first',
     ),
   kind: z.enum(KINDS),
   ...listOf(z.union([RefundRow, TopUpRow])).shape,
@@ -135,11 +141,12 @@ export async function readMoney(
   const after = position ? { number: position[0], wasOpen: position[1] } : undefined
   // Their senders may have died where no worker runs that would notice.
   await adoptMoney(deps)
-  const [counts, { rows: contradicted }, restored_at, misfits, found] = await Promise.all([
+  const [counts, { rows: contradicted }, restored_at, misfits, unmatched, found] = await Promise.all([
     moneyCounts(pool),
     pool.query<ContradictedMoney>(CONTRADICTED),
     recentRestore(pool),
     readMisfits(pool),
+    readUnmatched(pool),
     JOURNALS[kind].page(pool, { state, number, from, to, after, limit: limit + 1 }),
   ])
   return {
@@ -147,6 +154,7 @@ export async function readMoney(
     contradicted,
     restored_at,
     misfits,
+    unmatched,
     kind,
     ...onePage<Line>(found, limit, row => [entryNumber(row), isOpen(row)]),
   }

@@ -45,7 +45,7 @@ function stateOf({ t }: Ask, entry: Line): Words {
 /** First whether the outcome of any money operation is unknown, then everything else. */
 export function moneyShown(
   ask: Ask,
-  { counts, contradicted, restored_at, misfits, kind, items, next }: MoneyList,
+  { counts, contradicted, restored_at, misfits, unmatched, kind, items, next }: MoneyList,
   input: MoneyInput,
 ): Shown {
   const { t } = ask
@@ -61,11 +61,11 @@ export function moneyShown(
         to: `/money/refunds/${inPath(misfits.latest ?? '')}`,
         text: t('money.show_it'),
       }),
-      ...unsentOf(ask, misfits.unknown),
+      ...unmatchedOf(ask, unmatched),
       ...unknownOf(
         ask,
         counts,
-        contradicted.length + misfits.count + misfits.unknown.length === 0 && restored_at === null,
+        contradicted.length + misfits.count + unmatched.length === 0 && restored_at === null,
       ),
       {
         drawn: tabs(
@@ -113,17 +113,13 @@ function restoredOf(ask: Ask, restoredAt: MoneyList['restored_at']): Block[] {
 }
 
 /** Refunds that the platform has notified of and dirsync does not know. */
-function unsentOf({ t }: Ask, numbers: string[]): Block[] {
+function unmatchedOf({ t }: Ask, numbers: string[]): Block[] {
   if (numbers.length === 0) return []
-  const title = t('money.unsent', { count: numbers.length, numbers: numbers.join(t('common.list_comma')) })
+  const title = t('money.unmatched', { count: numbers.length, numbers: numbers.join(t('common.list_comma')) })
   return [{ notice: 'bad', title, todo: t('alert.notification_misfit.remedy') }]
 }
 
-function misfitsOf(
-  { t }: Ask,
-  { count, latest }: Pick<MoneyList['misfits'], 'count' | 'latest'>,
-  next: Words = null,
-): Block[] {
+function misfitsOf({ t }: Ask, { count, latest }: MoneyList['misfits'], next: Words = null): Block[] {
   if (latest === null) return []
   const title = t('money.misfits', { count, latest })
   return [{ notice: 'bad', title, todo: t('alert.notification_misfit.remedy'), next }]

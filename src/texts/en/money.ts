@@ -22,7 +22,7 @@ export const money = {
   'money.show_them': 'Show them',
   'money.misfits':
     '{count, plural, one {The platform has notified dirsync of refund {latest} with another order or amount than dirsync sent.} other {The platform has notified dirsync of # refunds with another order or amount than dirsync sent; the latest is {latest}.}}',
-  'money.unsent':
+  'money.unmatched':
     '{count, plural, one {The platform has notified dirsync of refund {numbers}, which dirsync does not know.} other {The platform has notified dirsync of refunds that dirsync does not know, the latest first: {numbers}.}}',
   'money.misfit': 'notified with another order or amount',
   'money.show_it': 'Show it',

@@ -380,7 +380,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Since when the platform no longer has it': '自何时起平台上已不存在',
   'Whether the mirror has its payment order': '镜像中是否有其支付订单',
   'Checks of the order record that were before those among the events': '早于所列事件的订单记录核对次数',
-  'Those of the last day that dirsync does not know: up to ten numbers, the latest first':
+  'Refunds of which the platform notified within a day and that dirsync does not know: up to ten numbers, the latest first':
     '最近一天内 dirsync 没有记录的退款；最多列出十个单号，最近的在前',
   'Refunds that the platform has notified of with another order or amount than was sent: those of open outcome, and for a day those that no person has settled since':
     '平台通知的订单或金额与所发送的不一致的退款：结果未知的，以及一天内未经人工确认的',

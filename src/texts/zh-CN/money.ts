@@ -19,7 +19,7 @@ export const money = {
   'money.show_them': '查看',
   'money.misfits':
     '{count, plural, =1 {平台就退款 {latest} 发来的通知，订单或金额与 dirsync 发送的不一致。} other {平台就 # 笔退款发来的通知，订单或金额与 dirsync 发送的不一致；最近一笔为 {latest}。}}',
-  'money.unsent':
+  'money.unmatched':
     '{count, plural, =1 {平台发来退款 {numbers} 的通知，但 dirsync 没有该退款的记录。} other {平台发来多笔退款的通知，但 dirsync 没有相应记录，最近的为：{numbers}。}}',
   'money.misfit': '通知中的订单或金额不一致',
   'money.show_it': '查看该笔退款',
