@@ -123,8 +123,8 @@ begin
   if not found then
     perform dirsync.refuse('P0002', 'said.no_open_case', jsonb_build_object('case', id));
   end if;
-  insert into dirsync.dead_letter_event (dead_letter_id, at, actor, event, note, before)
-  values (id, clock_timestamp(), dirsync.actor(), 'ignored', reason, dirsync.case_before(was));
+  insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note, before)
+  values (id, dirsync.actor(), 'ignored', reason, dirsync.case_before(was));
 end $$;
 
 create or replace function dirsync.set_snoozed(id bigint, until timestamptz, reason text) returns void
@@ -146,8 +146,8 @@ begin
   if not found then
     perform dirsync.refuse('P0002', 'said.no_open_case', jsonb_build_object('case', id));
   end if;
-  insert into dirsync.dead_letter_event (dead_letter_id, at, actor, event, note, before)
-  values (id, clock_timestamp(), dirsync.actor(), 'snoozed', reason, dirsync.case_before(was));
+  insert into dirsync.dead_letter_event (dead_letter_id, actor, event, note, before)
+  values (id, dirsync.actor(), 'snoozed', reason, dirsync.case_before(was));
 end $$;
 
 create or replace function dirsync.set_assigned(id bigint, assignee text) returns void
@@ -167,20 +167,21 @@ begin
   values (id, dirsync.actor(), 'assigned', name, dirsync.case_before(was));
 end $$;
 
+-- The steps of one transaction come one after the other.
+alter table dirsync.dead_letter_event alter column at set default clock_timestamp();
+
 create function dirsync.holder_has_changed(d dirsync.dead_letter) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select exists (select from dirsync.attempt a
+                 left join dirsync.pending p using (operation, enterprise_code, entity_key)
                  where a.enterprise_code = d.enterprise_code and a.entity_key = d.blocked_by
                    and a.operation = 'update-employee'
-                   and (d.field = any (a.fields) or a.outcome in ('left', 'awaiting_activation'))
+                   and (d.field = any (a.fields) or a.outcome in ('left', 'awaiting_activation') or p.sent_unknown)
                    and a.started_at + a.duration_ms * interval '1 millisecond' > d.last_failed_at
                    and a.started_at <= now())
       or exists (select from dirsync.employee e
                  where e.enterprise_code = d.enterprise_code and e.userid = d.blocked_by
-                   and e.platform_state = 'absent')
-      or exists (select from dirsync.pending p
-                 where p.operation = 'update-employee' and p.enterprise_code = d.enterprise_code
-                   and p.entity_key = d.blocked_by and p.sent_unknown)
+                   and e.platform_state = 'absent' and e.queried_at > d.last_failed_at)
 $$;
 comment on function dirsync.holder_has_changed is
   'Whether the platform has accepted another value of the employee who blocks a case, or may have, since it failed last, or has '
@@ -456,7 +457,7 @@ begin
           for no key update of d skip locked) lost;
   end loop;
   update dirsync.dead_letter d
-  set state = (dirsync.next_turn(d)).state, next_retry_at = (dirsync.next_turn(d)).at,
+  set (state, next_retry_at) = (select t.state, t.at from dirsync.next_turn(d) t),
       version = d.version + 1
   where d.id = any (ids);
   get diagnostics ended = row_count;

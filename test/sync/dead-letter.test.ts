@@ -323,6 +323,22 @@ describe('a retry', () => {
       }
     })
 
+    test('stay as they are where they were selected for a retry before the snooze was committed', async () => {
+      const id = await fail(store, { next_retry_at: new Date() })
+      const person = await store.pool.connect()
+      let run: number | null = null
+      try {
+        await person.query('begin')
+        await person.query(`select dirsync.snooze($1, now() + interval '1 day')`, [id])
+        run = await requestDueRetries(store.pool)
+        await person.query('commit')
+      } finally {
+        person.release()
+      }
+      expect(await plan(run ?? 0, id)).toEqual([])
+      expect(await caseOf(store, id)).toMatchObject({ state: 'snoozed' })
+    })
+
     test('stay as they are where the employee was to be synced, before the case was snoozed', async () => {
       const [id, other] = [await fail(store), await fail(store, { field: 'email' })]
       const run = await commands().resyncEmployees(['e1'])

@@ -395,6 +395,25 @@ test.each([
   expect(await decided).toEqual({ status: 'fulfilled', value: expect.anything() })
 })
 
+test('the steps of one transaction have their times in the order of the steps', async () => {
+  const id = await fail(store)
+  await transaction(store.pool, async client => {
+    await client.query(`select dirsync.ignore($1, 'agreed')`, [id])
+    await client.query(`select dirsync.assign($1, 'mei')`, [id])
+    await client.query('select dirsync.undo($1)', [id])
+  })
+  const latest = await store.rows(
+    'select event from dirsync.dead_letter_event where dead_letter_id = $1 order by at desc limit 3',
+    [id],
+  )
+  expect(latest.map(({ event }) => event)).toEqual(['undone', 'assigned', 'ignored'])
+  const { rowCount } = await store.pool.query(
+    'select distinct at from dirsync.dead_letter_event where dead_letter_id = $1',
+    [id],
+  )
+  expect(rowCount).toBe(4)
+})
+
 describe('who begins, decides and forgets to commit', () => {
   const idle = 'show idle_in_transaction_session_timeout'
 

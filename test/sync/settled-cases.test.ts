@@ -378,6 +378,25 @@ describe('a case that waits for another employee', () => {
     differs = { outcome: 'in_sync' }
     expect(await soon()).toBe(false)
   })
+
+  test('keeps its rhythm for what was known of its holder before it failed', async () => {
+    const lost: Differs = { sentUnknown: true, again: { delayMs: 60_000, attempts: 1 } }
+    const absent: Differs = {
+      outcome: 'obsolete',
+      changed: true,
+      employee: memory({ platformState: 'absent' }),
+    }
+    for (const differs of [lost, absent]) {
+      await execute(E2, { ...differs, startedAt: new Date(Date.now() - 60_000) })
+      const next_retry_at = new Date(Date.now() + 6 * 86_400_000)
+      const id = await fail(store, { blocked_by: 'e2', next_retry_at })
+      await store.pool.query(`select dirsync.ignore($1, 'agreed')`, [id])
+      await store.pool.query('select dirsync.undo($1)', [id])
+      const { next_retry_at: next } = await caseOf(store, id)
+      expect(Number(next)).toBeGreaterThan(Date.now() + 86_400_000)
+      await store.clear()
+    }
+  })
 })
 
 describe('a case that waits for a work number', () => {

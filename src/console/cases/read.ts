@@ -428,21 +428,19 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
 
 /** @param id of the case */
 async function readBlocker(db: Pool, id: number, key: EmployeeKey): Promise<Blocker> {
-  const { rows } = await db.query<NonNullable<Blocker['employee']>>(
-    `select active, status = 'in_sync' as in_sync, ${employeeStatus('e')} as status, platform_state, dept_code,
-            vanished_at
-     from dirsync.employee e where enterprise_code = $1 and userid = $2`,
-    [key.enterpriseCode, key.userid],
-  )
-  const { rows: holder } = await db.query<Pick<Blocker, 'has_changed'>>(
-    'select dirsync.holder_has_changed(d) as has_changed from dirsync.dead_letter d where id = $1',
-    [id],
-  )
-  const cases = await unresolvedCasesOf(db, {
-    enterpriseCode: key.enterpriseCode,
-    key: key.userid,
-    except: 0,
-  })
+  const [{ rows }, { rows: holder }, cases] = await Promise.all([
+    db.query<NonNullable<Blocker['employee']>>(
+      `select active, status = 'in_sync' as in_sync, ${employeeStatus('e')} as status, platform_state, dept_code,
+              vanished_at
+       from dirsync.employee e where enterprise_code = $1 and userid = $2`,
+      [key.enterpriseCode, key.userid],
+    ),
+    db.query<Pick<Blocker, 'has_changed'>>(
+      'select dirsync.holder_has_changed(d) as has_changed from dirsync.dead_letter d where id = $1',
+      [id],
+    ),
+    unresolvedCasesOf(db, { enterpriseCode: key.enterpriseCode, key: key.userid, except: 0 }),
+  ])
   return {
     userid: key.userid,
     enterprise_code: key.enterpriseCode,

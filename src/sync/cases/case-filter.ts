@@ -221,7 +221,7 @@ function openKeyHas(part: string, place: PlaceValue): string {
   return `${UNRESOLVED} and ${LOWER_KEY} like ${place(`%${likeBeginning(lowerAscii(part))}`)}`
 }
 
-/** A user id without its enterprise means the employee without one; where there is none, that of any. */
+/** A user id without its enterprise means the employee without one; where HR has none, that of any. */
 function isOfOne(names: readonly string[], place: PlaceValue): string {
   const userids = names.flatMap(keysOfName).map(({ userid }) => lowerAscii(userid))
   const named = place(names)
@@ -231,7 +231,8 @@ function isOfOne(names: readonly string[], place: PlaceValue): string {
                or d.entity_key = any (${named})
                   and (d.enterprise_code = ''
                        or not exists (select from dirsync.employee e
-                                      where e.enterprise_code = '' and e.userid = d.entity_key)))`
+                                      where e.enterprise_code = '' and e.userid = d.entity_key
+                                        and e.vanished_at is null)))`
 }
 
 function wasIn(run: number, place: PlaceValue): string {

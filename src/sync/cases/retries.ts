@@ -142,8 +142,8 @@ const REQUESTS = `dirsync.command c
   where c.run_id = r.id and c.name in ('retry', 'retry_category', 'bulk_retry', 'resync')`
 
 /**
- * SQL: run `r` leaves case `d` alone. Ignored ones are, unless a person asks for the very case, and an enterprise's is probed
- * silently. Of a person's request and another's decision the later one counts. What dirsync retries by itself, without a run, was
+ * SQL: run `r` leaves case `d` alone. Ignored ones are, unless a person asks for the very case, and snoozed ones, unless a person
+ * asks. Of a person's request and another's decision the later one counts. What dirsync retries by itself, without a run, was
  * neither ignored nor snoozed when it was selected.
  */
 export const IS_LEFT_ALONE = `(
@@ -151,7 +151,7 @@ export const IS_LEFT_ALONE = `(
   or d.state = 'ignored'
     and (r.requested_by = 'cron'
          or 'retry_category' = (select c.name from ${REQUESTS} order by c.id desc limit 1))
-  or d.entity = 'enterprise' and d.state = 'snoozed' and d.snooze_until > now() and r.requested_by = 'cron'
+  or d.state = 'snoozed' and d.snooze_until > now() and r.requested_by = 'cron'
   or d.state in ('ignored', 'snoozed')
     and exists (select from dirsync.dead_letter_event e
                 where e.dead_letter_id = d.id and e.event = d.state and (e.before ? 'undone') is not true

@@ -299,7 +299,7 @@ export function allBut(cases: OpenCase[]): Finished['resolve'] {
   return { except: cases.map(({ field }) => field) }
 }
 
-/** These may recover without a change in HR: they are retried at growing intervals, not weekly. */
+/** These may recover without a change in HR: they are retried at growing intervals, not weekly. `dirsync.next_turn` has the same. */
 const HEALING = new Set(['not_on_platform', 'platform_unavailable', 'unclassified', 'unsettled_hr_row'])
 
 type NewFailure = Pick<Failure, 'entity' | 'category' | 'message' | 'remedy' | 'sourceHash'> &

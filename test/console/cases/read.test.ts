@@ -132,6 +132,14 @@ describe('a list of cases', () => {
     expect(rows).toHaveLength(4)
   })
 
+  test('has of a bare user id those of every enterprise, once HR has none without one', async () => {
+    await planted(1, { enterprise_code: 'C1' })
+    await plant(store, 'employee', { userid: 'e1' })
+    expect(await found({ keys: ['e1'] })).toEqual([])
+    await store.rows('update dirsync.employee set vanished_at = now()')
+    expect(await found({ keys: ['e1'] })).toEqual(['e1'])
+  })
+
   test('has what is neither resolved nor ignored, the latest failure first', async () => {
     await planted(2)
     await planted(1)
