@@ -281,6 +281,11 @@ export class HrSource {
     return fingerprint === null || this.#known.find(fingerprint) !== undefined
   }
 
+  /** When this process took over its present mapping, by `performance.now()`; 0: it is the first one. */
+  get mappedSince(): number {
+    return this.#known.since
+  }
+
   /** The employees' mapping as it was last seen, without a look at HR; undefined where nothing has looked yet. */
   get seenMapping(): EmployeeMapping | undefined {
     return this.#known.latest
@@ -468,6 +473,8 @@ const LOOK_AGAIN_MS = 5000
 class KnownMappings {
   readonly #mappings = new Map<string, EmployeeMapping>()
   #missed = { fingerprint: '', until: 0 }
+  /** Since when another one than the first is the latest, by `performance.now()`. */
+  since = 0
 
   find(fingerprint: string): EmployeeMapping | undefined {
     return this.#mappings.get(fingerprint)
@@ -478,6 +485,7 @@ class KnownMappings {
   }
 
   add(mapping: EmployeeMapping): void {
+    if (this.latest && this.latest.fingerprint !== mapping.fingerprint) this.since = performance.now()
     this.#mappings.delete(mapping.fingerprint)
     this.#mappings.set(mapping.fingerprint, mapping)
     const [oldest] = this.#mappings.keys()

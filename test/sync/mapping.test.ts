@@ -195,6 +195,29 @@ describe('a worker whose file is not the one of the plan', () => {
     expect((await company.db.query('select from dirsync.pending')).rowCount).toBe(0)
   })
 
+  test('is not waited for where that plan is older than the file that this worker has taken over since', async () => {
+    await startWorker(PLANNED)
+    await map(PLANNED)
+    await company.run('changes')
+    await company.db.query(`select dirsync.pause('so that the plan waits')`)
+    await map(PLANNED.replace('Prof.', 'Earl'))
+    const { rows } = await company.db.query(`select dirsync.resync('changes')::int as id`)
+    await until(async () => {
+      const { rows: runs } = await company.db.query('select state from dirsync.sync_run where id = $1', [
+        rows[0].id,
+      ])
+      return runs[0].state === 'running'
+    })
+    // What both read is edited again before this worker has looked.
+    const next = PLANNED.replace('Prof.', 'Duke')
+    await writeFile(file(), next)
+    await map(next)
+    await company.db.query(`select dirsync.resume()`)
+    await until(async () => (await company.db.query('select from dirsync.pending')).rowCount === 0)
+    expect((await company.onPlatform()).get('e0003')).toMatchObject({ name: 'Duke Person 3' })
+    expect(await waiting()).toMatchObject({ waits: 0 })
+  })
+
   test('gives up after four waits, with a case', async () => {
     await map(OTHER.replace('Sir', 'Dame'))
     await company.db.query(`select dirsync.resync('changes')`)

@@ -309,9 +309,6 @@ export class Commands {
   }
 }
 
-/** SQL: what is decided about a plan waits for another plan that is being written, in the console, too. */
-const WAIT = 'set local lock_timeout = 0'
-
 /**
  * Runs `work` in one transaction on behalf of the requester.
  * @throws CommandError when the SQL functions refuse
@@ -365,7 +362,8 @@ async function expectVersion(client: ClientBase, id: number, version: number | u
 const DECISION_MS = 300_000
 
 async function decision(client: PoolClient, text: string, values: unknown[]): Promise<number> {
-  await client.query(`set local statement_timeout = ${DECISION_MS}; ${WAIT}`)
+  // In the console, too, it waits for another plan that is being written.
+  await client.query(`set local statement_timeout = ${DECISION_MS}; set local lock_timeout = 0`)
   const statement = { text, values, rowMode: 'array' as const, query_timeout: DECISION_MS }
   const { rows } = await client.query<[number]>(statement)
   return onlyRow(rows)[0]

@@ -299,8 +299,15 @@ export function deletionPlannedMsAgo(db: Pool, id: number | null): Promise<numbe
   return plannedMsAgo(db, `kind = 'departments' and id = $1`, [id])
 }
 
-/** The same of the latest run of which a condition holds. */
-export async function plannedMsAgo(db: Pool, condition: string, values: unknown[]): Promise<number | null> {
+/** The same of the latest passed run of a source, or of named employees or cases, that read HR with this mapping. */
+export function mappingPlannedMsAgo(db: Pool, mapping: string, source: string): Promise<number | null> {
+  return plannedMsAgo(db, `state in ('running', 'done') and mapping = $1 and hr_source in ('', $2)`, [
+    mapping,
+    source,
+  ])
+}
+
+async function plannedMsAgo(db: Pool, condition: string, values: unknown[]): Promise<number | null> {
   const { rows } = await db.query<{ ms: number | null }>(
     `select (extract(epoch from now() - coalesce(w.started_at, r.started_at)) * 1000)::float8 as ms
      from (select started_at, part_of from dirsync.sync_run where ${condition} order by id desc limit 1) r

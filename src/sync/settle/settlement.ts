@@ -22,7 +22,7 @@ import { liftBlocks, recordRefusals } from './field-blocks.ts'
 /** How long outcomes that are written together wait for a row that another transaction has locked. */
 const PATIENCE_MS = 1000
 /** The same of one by itself: each of those that were together may wait as long. */
-const PATIENCE_ALONE_MS = 100
+const PATIENCE_ALONE_MS = 10
 
 /**
  * Writes the outcomes of many jobs, each completely or not at all: success and resolved cases together. An outcome that

@@ -13,9 +13,9 @@ import { Trouble } from '../../lib/trouble.ts'
 import { Semaphore, within } from '../../lib/waiting.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { type DeliveredJob, type JobOperation, parseJobKey } from '../../queue/job.ts'
-import { message, type Said, saidBy, saysFirst } from '../../texts/message.ts'
+import { message, type Said, saidBy, says } from '../../texts/message.ts'
 import { waitingDelay } from '../outbox/backoff.ts'
-import { type Claim, type ClaimKey, claim, HAS_MAPPING, isPresentRequest } from '../outbox/claim.ts'
+import { type Claim, type ClaimKey, claim, isPresentRequest } from '../outbox/claim.ts'
 import { noteSending, plannedHash, type Sending } from '../outbox/employee.ts'
 import { halt, haltForHr, healHrHalt, liftHalts } from '../outbox/halts.ts'
 import { entityOf, lockName, postpone } from '../outbox/outbox.ts'
@@ -42,7 +42,7 @@ import {
   unlocatedIn,
   withoutDepartments,
 } from '../plan/departments.ts'
-import { deletionPlannedMsAgo, plannedMsAgo, readRun } from '../runs/run.ts'
+import { deletionPlannedMsAgo, mappingPlannedMsAgo, readRun } from '../runs/run.ts'
 import { runSpan } from '../runs/run-trace.ts'
 import type { RunLimits } from '../runs/safety.ts'
 import { settle } from '../settle/settlement.ts'
@@ -147,6 +147,8 @@ export class JobProcessor {
   /** Those that wait for a person to commit what they have decided, apart from all others. */
   readonly #heldUp: Batcher<Settlement, boolean>
   #countHeldUp = 0
+  /** Sources with mappings that this process lacks, and that others have planned with since it took over its own. */
+  readonly #ofOthers = new Set<string>()
 
   constructor(deps: JobProcessorDependencies) {
     this.#deps = deps
@@ -270,10 +272,11 @@ export class JobProcessor {
     const settlement = settlementOf(key, claimed, attempted, platform, durationMs)
     const settled = this.#settlements.submit(settlement)
     // Nobody takes the place of one that failed before that is written, unless it is held up: it may spare others their call.
-    if (settlement.again !== null || settlement.failures.length > 0) this.#settlements.flush()
+    const keepsPlace = settlement.again !== null || settlement.failures.length > 0
+    if (keepsPlace) this.#settlements.flush()
     else progress.decided()
     await traced('settle', async () => {
-      if (!(await settled)) await this.#writeHeldUp(settlement, progress)
+      if (!(await settled)) await this.#writeHeldUp(settlement, keepsPlace ? progress : null)
     })
     traceOutcome(trace, outcome)
     const isChange = key.operation === 'update-employee' && outcome === 'updated'
@@ -285,13 +288,17 @@ export class JobProcessor {
     logger.debug({ operation: key.operation, key: key.entityKey, outcome, runId }, 'job done')
   }
 
-  async #writeHeldUp(settlement: Settlement, progress: Progress): Promise<void> {
-    if (this.#countHeldUp < MOST_HELD_UP) progress.decided()
-    this.#countHeldUp += 1
+  /** @param place what still has it, and may give it up */
+  async #writeHeldUp(settlement: Settlement, place: Progress | null): Promise<void> {
+    const givesUp = place !== null && this.#countHeldUp < MOST_HELD_UP
+    if (givesUp) {
+      place.decided()
+      this.#countHeldUp += 1
+    }
     try {
       while (!(await this.#heldUp.submit(settlement)));
     } finally {
-      this.#countHeldUp -= 1
+      if (givesUp) this.#countHeldUp -= 1
     }
   }
 
@@ -329,18 +336,11 @@ export class JobProcessor {
           return { result: unfinished('replan', atOnce(claimed)) }
         // A row that was read with another mapping than the plan's is no newer one: it waits for a worker that has the plan's.
         const lacksMapping = await this.#waitsForMapping(source, claimed)
-        const outcome = lacksMapping ? 'wait' : 'replan'
         const times = await inARow(this.#deps.pool, key, lacksMapping ? isOfMapping : isReplan, MAX_REPLANS)
         if (times + 1 >= MAX_REPLANS) return { result: planNeverMatches(claimed) }
-        return {
-          result: lacksMapping
-            ? unfinished(
-                outcome,
-                { ...atOnce(claimed), delayMs: waitingDelay(times) },
-                { error: OTHER_MAPPING },
-              )
-            : unfinished(outcome, atOnce(claimed)),
-        }
+        if (!lacksMapping) return { result: unfinished('replan', atOnce(claimed)) }
+        const again = { ...atOnce(claimed), delayMs: waitingDelay(times) }
+        return { result: unfinished('wait', again, { error: OTHER_MAPPING }) }
       }
       const { named, isHeld, heldHash } = claimed
       if (named && row !== 'duplicate') {
@@ -360,14 +360,13 @@ export class JobProcessor {
   /** Whether this process lacks the mapping of the plan, and another one may have it. */
   async #waitsForMapping(source: NamedSource, { mapping }: Claim): Promise<boolean> {
     if (mapping === null || source.hr.hasMapping(mappingFor(source, mapping))) return false
-    // By a passed run of the source, or of named employees or cases.
-    const read = `${HAS_MAPPING} and mapping = $1 and hr_source in ('', $2)`
-    return this.#isSinceStart(await plannedMsAgo(this.#deps.pool, read, [mapping, source.name]))
-  }
-
-  /** Planned since this process was started, so by one with other settings or files: workers that have them carry it out. */
-  #isSinceStart(plannedMsAgo: number | null): boolean {
-    return plannedMsAgo !== null && plannedMsAgo < performance.now() - this.#startedAt
+    // One that was edited in place, nobody has any more.
+    const since = Math.max(this.#startedAt, source.hr.mappedSince)
+    const wanted = `${source.name} ${mapping} ${since}`
+    if (this.#ofOthers.has(wanted)) return true
+    const isOfOthers = isAfter(since, await mappingPlannedMsAgo(this.#deps.pool, mapping, source.name))
+    if (isOfOthers) this.#ofOthers.add(wanted)
+    return isOfOthers
   }
 
   async #rowOf(source: NamedSource, employee: EmployeeKey, claimed: Claim): Promise<HrRow> {
@@ -398,7 +397,8 @@ export class JobProcessor {
       return run?.approved ? wait(error) : drop(error)
     }
     if (!source.hr.hasDepartments) {
-      if (this.#isSinceStart(await deletionPlannedMsAgo(pool, claimed.runId)))
+      // By a process with other settings: workers that are started with them carry it out.
+      if (isAfter(this.#startedAt, await deletionPlannedMsAgo(pool, claimed.runId)))
         return wait(withoutDepartments(source, 'said.older_without_departments'))
       // The mapping was removed, or the enterprise has moved to another source. While it waited, no other department would be planned.
       return drop(withoutDepartments(source))
@@ -608,6 +608,11 @@ function poisoned(key: ClaimKey, { active, sourceHash, cases }: Claim): JobResul
   })
 }
 
+/** Whether something was planned later than at a moment, by `performance.now()`. */
+function isAfter(moment: number, plannedMsAgo: number | null): boolean {
+  return plannedMsAgo !== null && plannedMsAgo < performance.now() - moment
+}
+
 interface Ended {
   outcome: Outcome
   error: Said | null
@@ -616,7 +621,7 @@ interface Ended {
 const isReplan = ({ outcome }: Ended) => outcome === 'replan'
 const isWait = ({ outcome }: Ended) => outcome === 'wait'
 /** It did not wait for the platform, or for the end of a pause. */
-const isOfMapping = ({ error }: Ended) => saysFirst(error) === OTHER_MAPPING.key
+const isOfMapping = ({ error }: Ended) => says(error, 'said.other_mapping')
 
 /** How many of the latest attempts, at most so many, ended in this way. */
 async function inARow(
