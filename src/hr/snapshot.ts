@@ -69,8 +69,10 @@ export class HrSnapshot implements AsyncDisposable {
     return openScan(this.#session, mapping, { defaultEnterprise, rowLimit, signal, read, endsSession: false })
   }
 
-  /** All departments, with all their problems. Needs a mapping of them. @throws MappingError, HrUnavailableError */
-  /** `columns`: those of the mapping. */
+  /**
+   * All departments, with all their problems and the columns of their mapping. Needs a mapping of them.
+   * @throws MappingError, HrUnavailableError
+   */
   async departments({ file, sql }: MappingFile) {
     const select = singleSelect({ file, sql }, this.#server.dialect)
     const mapping = await inspectDepartments(this.#session, { file, sql: select })

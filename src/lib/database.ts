@@ -83,7 +83,7 @@ const ANY_MS = 10 * 60_000
 /** Copying all of HR, which takes as long as HR takes. */
 export const COPY_MS = 60 * 60_000
 
-/** Of the time for a statement, so much is for waiting for locks: what then fails says that somebody has one. */
+/** The share of a statement's time that it may wait for a lock, so that it fails as locked, not as timed out. */
 const LOCK_SHARE = 0.8
 
 /** How long connecting may take, and the first statement of a connection. */
@@ -114,7 +114,7 @@ const OUR_SESSION = {
 
 /**
  * A pool of connections to dirsync's own database. An idle connection that drops is logged, never fatal.
- * @param options.timeoutMs longest time to connect and for each statement; default: 5 s to connect, 10 minutes for a statement
+ * @param options.timeoutMs longest time to connect, for each statement, and (80 % of it) for a lock; default: 5 s to connect, 10 minutes for a statement
  */
 export function createPool(
   url: string,
@@ -190,17 +190,16 @@ const SSL = ['true', '1', '0', 'no-verify']
 function checkTls(url: string): void {
   // Of a name that is given twice, the last value, as the driver takes it.
   const given: Record<string, string> = Object.fromEntries(new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]))
-  const { sslmode = 'disable', ssl = '', uselibpqcompat } = given
+  const { sslmode, ssl = '', uselibpqcompat } = given
   const unknown = Object.keys(given).find(
     name => /ssl|tls/i.test(name.replace(/[-_]/g, '')) && !PARAMETERS.includes(name) && !OF_LIBPQ.test(name),
   )
   if (unknown !== undefined)
     throw unusable(message('said.wanted_parameters', { name: unknown, names: PARAMETERS }))
-  if (![...MODES, 'allow'].includes(sslmode))
-    throw unusable(message('said.wanted_ssl_mode', { name: 'sslmode', names: MODES }))
-  if (!['', ...SSL].includes(ssl))
-    throw unusable(message('said.wanted_ssl_mode', { name: 'ssl', names: SSL }))
-  const isOff = given.sslmode === 'disable'
+  if (sslmode !== undefined && ![...MODES, 'allow'].includes(sslmode))
+    throw unusable(message('said.wanted_value', { name: 'sslmode', names: MODES }))
+  if (!['', ...SSL].includes(ssl)) throw unusable(message('said.wanted_value', { name: 'ssl', names: SSL }))
+  const isOff = sslmode === 'disable'
   const isUnchecked = sslmode === 'no-verify' || (sslmode === 'prefer' && uselibpqcompat === 'true')
   for (const [name, kind] of Object.entries(FILES)) {
     const isUnused = isOff || (isUnchecked && name === 'sslrootcert')
@@ -225,8 +224,8 @@ export class PostgresClient extends pg.Client {
     } catch (error) {
       super({ ...others, sslnegotiation: 'postgres' }) // never connected
       // Its first sentence: the driver goes on about the risks of another setting.
-      const reason = () => sentenceOf(error).replace('SECURITY WARNING: ', '').split('. ', 1)
-      trouble = error instanceof TlsSettingError ? error : unusable(reason())
+      const [reason] = sentenceOf(error).replace('SECURITY WARNING: ', '').split('. ', 1)
+      trouble = error instanceof TlsSettingError ? error : unusable(reason ?? '')
     }
     this.#trouble = trouble
   }

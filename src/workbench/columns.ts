@@ -256,13 +256,12 @@ const OFTEN_EMPTY = new Set(['card_type', 'mobile_area'])
 /** Columns that may hold numbers with leading zeros. */
 const NUMBERED = ['userid', 'corp_code', 'dept_code']
 /** How programs write ids that they take for numbers. */
-const WRITTEN = {
+const WRITTEN = [
   /** 1001.0, 4.4052419880101E+17 */
-  rewritten: /^\d+\.0+$|^\d(?:\.\d+)?E\+\d+$/i,
+  ['rewritten', /^\d+\.0+$|^\d(?:\.\d+)?E\+\d+$/i],
   /** ="00001" and '00001, so that a spreadsheet keeps the zeros. */
-  guarded: /^="[^"]*"$|^'[^']+$/,
-} as const
-const KINDS_WRITTEN = ['rewritten', 'guarded'] as const
+  ['guarded', /^="[^"]*"$|^'[^']+$/],
+] as const
 /** What exports write for no value. */
 const NULLS = ['NULL', '\\N', '(null)']
 /** The characters that MySQL's latin1, which is Windows-1252, has for bytes from 128 on. */
@@ -278,7 +277,7 @@ export class DoubtCollector {
   /** For numbers of employees in files, by column: rows by length, or null once one is not a number or begins with a zero. */
   readonly #lengths: Map<string, Map<number, number> | null>
   /** Of the same columns. */
-  readonly #written = { rewritten: new Map<string, number>(), guarded: new Map<string, number>() }
+  readonly #written = WRITTEN.map(([kind, form]) => ({ kind, form, rows: new Map<string, number>() }))
   /** Of names in MySQL: how many there are, and how many may be Chinese whose bytes were read as latin1. */
   readonly #names: { all: number; latin1: number } | null
   readonly #columns: readonly string[]
@@ -307,8 +306,7 @@ export class DoubtCollector {
     if (personal !== null) count(this.#personal, personal)
     for (const [column, lengths] of this.#lengths) {
       this.#addLength(column, lengths, row[column] ?? '')
-      for (const kind of KINDS_WRITTEN)
-        if (WRITTEN[kind].test(row[column] ?? '')) count(this.#written[kind], column)
+      for (const { form, rows } of this.#written) if (form.test(row[column] ?? '')) count(rows, column)
     }
     for (const column of this.#columns) {
       const value = row[column] ?? ''
@@ -365,8 +363,8 @@ export class DoubtCollector {
       const rows = others.reduce((sum, [, shorter]) => sum + shorter, 0)
       if (rows > 0) doubts.push({ kind: 'zeros', field, rows, of: rows + most, values: [] })
     }
-    for (const kind of KINDS_WRITTEN)
-      for (const [field, rows] of this.#written[kind]) doubts.push({ kind, field, rows, of, values: [] })
+    for (const { kind, rows: found } of this.#written)
+      for (const [field, rows] of found) doubts.push({ kind, field, rows, of, values: [] })
     for (const [field, found] of this.#nulls) {
       const values = [...found].map(([value, rows]) => ({ value, rows }))
       const rows = values.reduce((sum, value) => sum + value.rows, 0)

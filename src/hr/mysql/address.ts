@@ -50,7 +50,7 @@ function parsed(text: string): MysqlAddress | Message {
   // An authority is only given to be verified against.
   const wanted = (parameters.get('ssl-mode') ?? (ca ? 'verify-ca' : 'disabled')).toLowerCase()
   const mode = MODES.find(one => one === wanted.replaceAll('_', '-'))
-  if (mode === undefined) return message('said.wanted_ssl_mode', { name: 'ssl-mode', names: MODES })
+  if (mode === undefined) return message('said.wanted_value', { name: 'ssl-mode', names: MODES })
   if (mode === 'disabled' && (ca || cert || key)) return message('said.wanted_no_ssl_files')
   if (mode === 'required' && ca) return message('said.wanted_verify')
   if (Boolean(cert) !== Boolean(key)) return message('said.wanted_cert_and_key')

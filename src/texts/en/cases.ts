@@ -316,7 +316,7 @@ export const cases = {
   'cases.about.stray_row':
     'A row of one HR source is about an enterprise of another source. It is not synced until it is removed or belongs there.',
   'cases.about.unsettled_hr_row':
-    'The plan and the worker kept reading different rows, so nothing was sent. Make sure that all processes read the same HR in the same way.',
+    'The plan and the worker kept reading different rows, or with different mappings, so nothing was sent. Make sure that all processes read the same HR in the same way.',
   'cases.about.no_permission':
     'The application may not do this on the platform. Have the permission granted, then retry.',
   'cases.about.not_applied':

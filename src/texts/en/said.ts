@@ -113,7 +113,7 @@ export const saidTexts = {
   'said.unsettled_remedy':
     'See that every process reads the same HR with the same mapping and the same rights, that none reads a replica that lags behind, and that no column of the mapping differs at every read.',
   'said.other_mapping':
-    'The mapping of this worker is not the one of the plan. It waits for a worker that has it: give every process the same file.',
+    "This worker does not have the plan's mapping. The work waits for one that does: give every process the same file.",
   'said.not_stored': 'PostgreSQL refused to store what came of this job ({reason}).',
   'said.not_stored_remedy':
     'Look for an odd value of this entity in HR and on the platform, mend it, then retry. Report it with this message if there is none.',
@@ -476,7 +476,7 @@ export const saidTexts = {
   'said.order_changed':
     'nothing was sent: what is refunded of order {trade} has changed since you were asked; check whether your refund is still wanted, then send it',
   'said.order_exceeded':
-    'nothing was sent: {amount} is more than is left of order {trade}: {refunded} of {paid} are refunded, counting what dirsync sent within a day; compare dirsync orders record {trade} with dirsync refund list --number {trade}',
+    'nothing was sent: {amount} is more than is left of order {trade}: {refunded} of {paid} are refunded, counting what dirsync sent within a day; compare `dirsync orders record {trade}` with `dirsync refund list --number {trade}`',
   'said.order_busy': 'another refund of order {trade} is being sent at this moment',
   'said.order_open':
     'the outcome of refund {number} of the same order is open ({money_state}): nothing more is sent for the order until it is settled',
@@ -579,7 +579,7 @@ export const saidTexts = {
   'said.wanted_https': 'should begin with https://, unless it is on this machine',
   'said.wanted_openid': 'should have openid among its scopes',
   'said.wanted_parameters': 'should have no parameter {name}; there are {names}',
-  'said.wanted_ssl_mode': 'should have one of {names} as {name}',
+  'said.wanted_value': 'should have one of {names} as {name}',
   'said.wanted_no_ssl_files': 'should have no ssl files with ssl-mode=disabled',
   'said.wanted_verify': 'should have ssl-mode=verify-ca or verify-identity with ssl-ca',
   'said.wanted_cert_and_key': 'should have ssl-cert and ssl-key, or neither',

@@ -180,7 +180,7 @@ export const failures = {
   'said.unsettled_remedy':
     '请确认各进程读取的是同一人事系统，映射和权限一致，没有进程读取滞后的副本，且映射中没有每次读取都会变化的列。',
   'said.other_mapping':
-    '该工作进程的映射与计划所用的映射不同。等待使用同一映射的工作进程：请让所有进程使用相同的映射文件。',
+    '该工作进程没有计划所用的映射，数据等待有该映射的工作进程发送：请让所有进程使用相同的映射文件。',
   'said.not_stored': 'PostgreSQL 拒绝保存此次处理的结果（{reason}）。',
   'said.not_stored_remedy':
     '请检查该对象在人事系统和平台上是否有异常值，更正后重试。如没有，请附上此信息报告问题。',
@@ -516,7 +516,7 @@ export const failures = {
   'said.order_changed':
     '未发送任何内容：询问之后，订单 {trade} 的已退金额有变化；请先确认是否仍需这笔退款，再重新发送',
   'said.order_exceeded':
-    '未发送任何内容：退款金额 {amount} 超过订单 {trade} 的可退余额（实付 {paid}，已退 {refunded}，含一天内经 dirsync 发送的退款）；请对比 dirsync orders record {trade} 与 dirsync refund list --number {trade}',
+    '未发送任何内容：退款金额 {amount} 超过订单 {trade} 的可退余额（实付 {paid}，已退 {refunded}，含一天内经 dirsync 发送的退款）；请对比 `dirsync orders record {trade}` 与 `dirsync refund list --number {trade}`',
   'said.order_busy': '订单 {trade} 的另一笔退款正在发送',
   'said.order_open': '同一订单的退款 {number} 结果未定（{money_state}）：查清之前不会再为该订单发送退款',
   'said.refund_sent_before':
@@ -615,7 +615,7 @@ export const failures = {
   'said.wanted_https': '应以 https:// 开头，本机地址除外',
   'said.wanted_openid': '其中应包含 openid',
   'said.wanted_parameters': '不应有参数 {name}；可用的参数：{names}',
-  'said.wanted_ssl_mode': '{name} 应为以下之一：{names}',
+  'said.wanted_value': '{name} 应为以下之一：{names}',
   'said.wanted_no_ssl_files': 'ssl-mode=disabled 时不应指定 ssl 文件',
   'said.wanted_verify': '指定 ssl-ca 时，ssl-mode 应为 verify-ca 或 verify-identity',
   'said.wanted_cert_and_key': 'ssl-cert 和 ssl-key 应同时指定或都不指定',
@@ -908,7 +908,7 @@ export const failures = {
     '定时任务 {job} 已关闭（由其设置关闭，或 MIRRORS 未列出其镜像），没有调度进程会执行它',
   'said.nothing_halted_for': '{scope} 没有暂停的调用',
   'said.no_probe_ends_pause': '全部调用已由人工暂停，恢复调用之前无法探测',
-  'said.is_being_changed': '有人正在处理且尚未提交，或 dirsync 正在更改：请一分钟后重试',
+  'said.is_being_changed': '有人已作出决定但尚未提交，或 dirsync 正在更改：请一分钟后重试',
   'said.case_has_changed': '异常项 {case} 在您查看之后已有变化：{change}',
   'said.it_failed_again': '已于 {time} 再次失败',
   'said.was_changed_by': '{name} 于 {time} 执行了“{event}”',
