@@ -635,18 +635,15 @@ describe('nothing is sent, and the number stays free,', () => {
     "resolved_by = 'ann', resolution = 'seen'",
     "sent_at = now() - interval '25 hours'",
     "sent_at = now() - interval '25 hours', refunded_before = 10",
-  ])(
-    'but it is sent where the record alone tells: %s',
-    async set => {
-      await send({ outerRefundNo: `${REQUEST.outerRefundNo}b`, refundAmount: '10.00' })
-      await refunds.store.rows(`update dirsync.refund set ${set}`)
-      const data = { outer_trade_no: ORDER, pay_amount: '10.00', refund_amount: 0, status: 2 }
-      await refunds.fault(RECORD_CALL, { body: JSON.stringify({ code: 0, msg: 'OK', data }) })
-      const calls = await refunds.calls(REFUND_CALL)
-      await send().catch(() => {})
-      expect(await refunds.calls(REFUND_CALL)).toBe(calls + 1)
-    },
-  )
+  ])('but it is sent where the record alone tells: %s', async set => {
+    await send({ outerRefundNo: `${REQUEST.outerRefundNo}b`, refundAmount: '10.00' })
+    await refunds.store.rows(`update dirsync.refund set ${set}`)
+    const data = { outer_trade_no: ORDER, pay_amount: '10.00', refund_amount: 0, status: 2 }
+    await refunds.fault(RECORD_CALL, { body: JSON.stringify({ code: 0, msg: 'OK', data }) })
+    const calls = await refunds.calls(REFUND_CALL)
+    await send().catch(() => {})
+    expect(await refunds.calls(REFUND_CALL)).toBe(calls + 1)
+  })
 
   test('and the audit says so: under its number it has one refund', async () => {
     await refunds.fault(REFUND_CALL, { code: 1000210003 })

@@ -197,7 +197,8 @@ describe('the states of a case', () => {
   })
 
   test('are written by cases.ts and by a few SQL functions alone', async () => {
-    const writes = /update dirsync\.dead_letter\b(?:(?!\b(?:where|from|returning)\b)[^`])*\bstate\s*(?:,[^)]*\)\s*)?=/
+    const writes =
+      /update dirsync\.dead_letter\b(?:(?!\b(?:where|from|returning)\b)[^`])*\bstate\s*(?:,[^)]*\)\s*)?=/
     const writers = ['src', 'jobs'].flatMap(folder =>
       readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
         .filter(name => name.endsWith('.ts'))
