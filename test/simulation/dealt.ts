@@ -15,7 +15,7 @@ export type Happening =
   | { what: 'hr-away'; source: number }
   | { what: 'hr-move'; employee: number; joins: boolean }
   | { what: 'hr-swap'; run: boolean }
-  | { what: 'sources'; to: number; process: number }
+  | { what: 'sources'; to: number; process: number; tidies: boolean }
   | { what: 'platform'; employee: number }
   | { what: 'run'; kind: 'changes' | 'full' | 'openids' }
   | { what: 'department'; department: number; change: DepartmentChange; empties: boolean; run: boolean }
@@ -154,7 +154,12 @@ const troubleOf = (employee: fc.Arbitrary<number>) => ({
     source: fc.nat(1),
   }),
   moved: fc.record({ what: fc.constant('hr-move' as const), employee, joins: fc.boolean() }),
-  regrouped: fc.record({ what: fc.constant('sources' as const), to: fc.nat(3), process: processIndex }),
+  regrouped: fc.record({
+    what: fc.constant('sources' as const),
+    to: fc.nat(3),
+    process: processIndex,
+    tidies: fc.boolean(),
+  }),
   closed: fc.record({
     what: fc.constant('department' as const),
     department: DEPARTMENT,

@@ -73,7 +73,10 @@ export async function happen(
       known.isRegrouped = true
       await world.kill(world.process(next.process))
       const started = world.process(next.process)
-      acts.push(Promise.race([world.act(started, 'finish'), started.died]))
+      const claimed = world
+        .act(started, 'finish')
+        .then(() => (next.tidies ? world.tidyHr(started) : undefined))
+      acts.push(Promise.race([claimed, started.died]))
       return
     }
     case 'department': {

@@ -56,7 +56,7 @@ export class SimulatedHr {
     for (const [name, person] of people) this.people.set(name, { ...person })
   }
 
-  /** Enterprises belong to these sources from now on. Those that had them before still deliver their rows, too. */
+  /** Enterprises belong to these sources from now on. Those that had them before still deliver their rows, until it is tidied. */
   assign(sources: Stage['sources']): void {
     this.owners.clear()
     for (const { name, codes } of sources) {
@@ -65,10 +65,10 @@ export class SimulatedHr {
     }
   }
 
-  /** Each source delivers what belongs to it, and nothing else. */
+  /** No source delivers what belongs to another. */
   tidy(): void {
     for (const [source, codes] of this.#delivered)
-      for (const code of codes) if (this.owners.get(code) !== source) codes.delete(code)
+      for (const code of codes) if ((this.owners.get(code) ?? source) !== source) codes.delete(code)
   }
 
   #delivers(source: string, enterprise: string): boolean {

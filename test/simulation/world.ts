@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import pg from 'pg'
 import { qualified } from '../../src/directory/employee.ts'
 import { rowHash } from '../../src/directory/hash.ts'
@@ -399,6 +400,18 @@ export class World {
   changeSources(sources: Stage['sources']): void {
     this.sources = sources
     this.hr.assign(sources)
+  }
+
+  /** Nobody goes on with earlier sources, as a process has told: HR delivers each row from one source alone. */
+  async tidyHr({ sources }: Process): Promise<void> {
+    const inForce = await this.look(
+      'select name, enterprise_codes as codes from dirsync.hr_source order by position',
+    )
+    const isSo = isDeepStrictEqual(
+      inForce,
+      sources.filter(({ codes }) => codes !== null),
+    )
+    if (isSo && sources === this.sources) this.hr.tidy()
   }
 
   /** The connection that holds a process's locks drops; the process lives on. */
