@@ -122,8 +122,9 @@ export async function runProgram(args: string[]): Promise<number> {
         if (isJson) (await import('./output.ts')).printJson({ [what]: texts.join('').trimEnd() })
         return 0
       }
-      const what = /^error: (.*)$/s.exec(error.message)?.[1]
-      if (what === undefined) return 2
+      const sentence = /^error: (.*)$/s.exec(error.message)?.[1]
+      if (sentence === undefined) return 2
+      const what = error.code === 'commander.unknownCommand' ? await orInGroup(sentence) : sentence
       if (isJson) (await import('./output.ts')).printJsonFailure(new UsageError(what))
       tell(refusal(what, error.code, called, inChinese))
       return 2
@@ -170,6 +171,20 @@ function unknownIn(program: Command, args: string[]): string[] | null {
     if (!called) return names.slice(0, i + 1)
   }
   return null
+}
+
+/** Commander's words about an unknown command, or what it is in a group: `dead-letters retry`. */
+async function orInGroup(what: string): Promise<string> {
+  const [unknown = ''] = what.split('\n', 1)
+  const all = new Command().enablePositionalOptions()
+  for (const load of new Set(BY_NAME.values())) (await load())(all)
+  const meant = all.commands.flatMap(group =>
+    group.commands
+      .filter(command => unknown.endsWith(` '${command.name()}'`))
+      .map(command => `${group.name()} ${command.name()}`),
+  )
+  if (meant.length === 0) return what
+  return `${unknown}\n(Did you mean ${meant.length > 1 ? 'one of ' : ''}${meant.join(', ')}?)`
 }
 
 /** The arguments as commander takes them: for its command help, `--json` is the name of a command. */
