@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { readRunDetails } from '../../src/console/runs/query.ts'
 import { onlyRow, transaction } from '../../src/lib/database.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { listening } from '../helpers/listening.ts'
@@ -302,6 +303,26 @@ test('data that no column can hold is a case, and its contents are not shown', a
   expect(await casesOf(company, 'mirror-accounts')).toMatchObject([
     { category: 'internal_error', message: 'What the platform gave cannot be stored (SQLSTATE 22003).' },
   ])
+})
+
+test('a run under way shows its calls, outcomes and cases so far beside its rows', async () => {
+  await company.db.query('delete from dirsync.mirror_day')
+  const body = JSON.stringify({ total_count: 1, data_list: [{ ...order(2, 1), status: 99_999_999_999 }] })
+  await fault('enterprise/consume/list', { match: { time_start: daysAgo(1) }, body })
+  await fault('enterprise/consume/list', { match: { time_start: daysAgo(2) }, hold: true })
+  const id = await ask('orders')
+  await until(async () => (await casesOf(company, 'mirror-orders')).length === 1)
+  const shown = await readRunDetails(company.db, id)
+  const list = { operation: 'enterprise/consume/list', calls: 2 }
+  expect(shown).toMatchObject({
+    ...{ state: 'running', counted: true, rows: expect.any(Object), outcomes: { in_sync: 1, parked: 1 } },
+    ...{ calls: [list], cases_by_category: { internal_error: 1 }, figures: { calls: null } },
+  })
+  await company.control('DELETE', 'faults')
+  expect(await endOf(company.db, id)).toMatchObject({ state: 'failed' })
+  expect(await readRunDetails(company.db, id)).toMatchObject({
+    ...{ rows: expect.any(Object), outcomes: { in_sync: 2, parked: 1 }, figures: { calls: 3 } },
+  })
 })
 
 test('what no index can hold is a case too, and the run ends', async () => {

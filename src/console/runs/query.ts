@@ -132,7 +132,7 @@ export async function readRunDetails(db: Pool, id: number): Promise<RunDetails> 
   if (!story || !comparison) throw new Problem('not_found', message('said.no_run', { run: id }))
   const isRunning = story.state === 'running' && story.finished_at === null
   const [result, gate, held_back] = await Promise.all([
-    isRunning && story.result === null ? resultSoFar(db, story) : story.result,
+    isRunning ? resultSoFar(db, story) : story.result,
     story.state === 'source_suspect' ? readGate(db, id) : null,
     heldBack(db, id),
   ])
@@ -159,7 +159,8 @@ export async function readRunDetails(db: Pool, id: number): Promise<RunDetails> 
       .sort((a, b) => b.calls - a.calls),
     counted: result !== null || story.finished_at !== null,
     cases_by_category: result?.deadLetters ?? {},
-    rows: result?.rows ?? null,
+    // Of a mirror, counted as its pages are stored.
+    rows: story.result?.rows ?? null,
     before: comparison.before,
     figures: comparison.run,
     gate,

@@ -156,11 +156,12 @@ export async function readRunComparison(
            and b.part_of is null and run.part_of is null
          order by b.id desc limit 1) b
      )
+     -- Of a mirror under way, the result has nothing but its rows.
      select r.id, r.state, r.finished_at, r.in_scope, r.planned,
             (extract(epoch from r.finished_at - r.started_at) * 1000)::float8 as took_ms,
-            case when r.result is not null then ${sumIn('calls')} end as calls,
-            case when r.result is not null then ${sumIn('waitedMs')} end as waited_ms,
-            case when r.result is not null then ${sumIn('rateLimited')} end as rate_limited,
+            case when r.result ? 'calls' then ${sumIn('calls')} end as calls,
+            case when r.result ? 'calls' then ${sumIn('waitedMs')} end as waited_ms,
+            case when r.result ? 'calls' then ${sumIn('rateLimited')} end as rate_limited,
             (select count(*) from (select from dirsync.dead_letter d where d.first_run_id = r.id
                                    limit ${MOST_CASES_COUNTED}) d)::int as new_cases
      from (select * from run union all select * from before) r
