@@ -9,4 +9,4 @@ comment on column dirsync.dead_letter.field is
 
 -- The orders to ask for one by one, among all that are over.
 create index payment_order_under_way on dirsync.payment_order (enterprise_code, listed_on)
-  where status is null or status not in (3, 6, 7);
+  where status in (2, 4, 5) and gone_at is null;

@@ -184,15 +184,15 @@ export async function olderDays(
 }
 
 /**
- * Payment order states (section 3.1) with nothing in progress: completed, refunded, reversed. The first two are not final: an
- * order may still be refunded, or refunded further.
+ * Payment order states (section 3.1) with something in progress: paying, pending refund, refunding. Others change seldom, and are
+ * left to the reading of their day: also those that wait for payment, since most of them are abandoned.
  */
-const QUIET_STATES = '3, 6, 7'
+const STATES_IN_PROGRESS = '2, 4, 5'
 
 /**
- * Orders to read one by one, newest first. Outside the window those with something in progress, once a day; the oldest are given
- * up. Everywhere those that dirsync refunded, or was notified of, since they were last read. Numbers longer than the platform
- * takes (section 4.8) are left out.
+ * Orders to read one by one, newest first. Outside the window those with something in progress, once a day, until the platform no
+ * longer has them; the oldest are given up. Everywhere those that dirsync refunded, or was notified of, since they were last read.
+ * Numbers longer than the platform takes (section 4.8) are left out.
  * @param days those that are read anyway
  */
 export async function ordersToAsk(
@@ -206,7 +206,7 @@ export async function ordersToAsk(
      from (
        select trade_no, listed_on from dirsync.payment_order
        where enterprise_code = $1 and listed_on < $2::date and listed_on > $3::date - ${ORDER_MAX_AGE_DAYS}
-         and (status is null or status not in (${QUIET_STATES}))
+         and status in (${STATES_IN_PROGRESS}) and gone_at is null
          and (${ifPast('asked_at')} is null or (asked_at at time zone interval '+08:00')::date < $3::date)
        union
        select o.trade_no, o.listed_on

@@ -226,30 +226,51 @@ describe('payment orders', () => {
     expect(await company.spent(() => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
   })
 
-  test('that the platform no longer has are marked as gone, until it has them again', async () => {
+  test('that left the window unpaid, or in a state that is not known, are left to the weekly reading of their day', async () => {
+    const unpaid = order(905, 20, { status: 1, pay_amount: '0.00' })
+    await seed('orders', [unpaid])
+    await company.db.query(
+      `insert into dirsync.payment_order (trade_no, status, listed_on)
+       values ($1, 1, $2), ('T000000000000906', 8, $2), ('T000000000000907', null, $2)`,
+      [unpaid.trade_no, daysAgo(20)],
+    )
+    expect(await company.spent(() => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
+    await seed('orders', [{ ...unpaid, status: 3, pay_amount: '12.50' }])
+    await company.db.query(
+      `insert into dirsync.mirror_day (day, read_at) values ($1, now() - interval '8 days')`,
+      [daysAgo(20)],
+    )
+    expect(await company.spent(() => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
+    expect((await orders()).find(({ trade_no }) => trade_no === unpaid.trade_no)).toMatchObject({ status: 3 })
+    await company.db.query(`delete from dirsync.payment_order where trade_no like 'T00000000000090_'`)
+    await company.db.query('delete from dirsync.mirror_day where day <= $1', [daysAgo(4)])
+  })
+
+  test('that the platform no longer has are marked as gone and asked for no more, until it lists them again', async () => {
     const lost = { ...order(910, 20, { status: 5 }) }
     await company.db.query(
       `insert into dirsync.payment_order (trade_no, status, listed_on) values ($1, 5, $2)`,
       [lost.trade_no, daysAgo(20)],
     )
-    const asked = async () => {
+    const kept = async () => (await orders()).find(({ trade_no }) => trade_no === lost.trade_no)
+    const nextDay = async () => {
       await company.db.query(`update dirsync.payment_order set asked_at = asked_at - interval '1 day'`)
-      const { id } = await company.run('orders')
-      const { rows } = await company.db.query(
-        `select a.outcome, coalesce(r.result #> '{rows,changed}', '0') as changed
-         from dirsync.attempt a join dirsync.sync_run r on r.id = a.run_id
-         where r.id = $1 and a.entity_key = $2`,
-        [id, lost.trade_no],
-      )
-      const row = (await orders()).find(({ trade_no }) => trade_no === lost.trade_no)
-      return { ...rows[0], status: row?.status, gone_at: row?.gone_at }
+      return company.spent(() => company.run('orders'))
     }
-    const gone = { status: 5, gone_at: expect.any(Date) }
-    expect(await asked()).toEqual({ outcome: 'updated', changed: 1, ...gone })
-    expect(await asked()).toEqual({ outcome: 'in_sync', changed: 0, ...gone })
+    expect(await nextDay()).toMatchObject({ 'enterprise/consume/get': 1 })
+    expect(await kept()).toMatchObject({ status: 5, gone_at: expect.any(Date) })
+    expect(await nextDay()).not.toHaveProperty('enterprise/consume/get')
+    // Its day is read once a week.
     await seed('orders', [lost])
-    expect(await asked()).toEqual({ outcome: 'updated', changed: 1, status: 5, gone_at: null })
+    await company.db.query(
+      `insert into dirsync.mirror_day (day, read_at) values ($1, now() - interval '8 days')`,
+      [daysAgo(20)],
+    )
+    await company.run('orders')
+    expect(await kept()).toMatchObject({ status: 5, gone_at: null })
+    expect(await nextDay()).toMatchObject({ 'enterprise/consume/get': 1 })
     await company.db.query('delete from dirsync.payment_order where trade_no = $1', [lost.trade_no])
+    await company.db.query('delete from dirsync.mirror_day where day <= $1', [daysAgo(4)])
   })
 
   test('of an enterprise that is no longer asked for are left as they are, however many there are', async () => {

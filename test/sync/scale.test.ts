@@ -261,11 +261,12 @@ describe('among employees from whom a field is withheld, few rows are read', () 
   })
 })
 
-test('the orders to ask for one by one are found without those that are over', async () => {
+test('the orders to ask for one by one are found without those that are over, unpaid or gone', async () => {
   const day = (days: number) => platformDay(new Date(Date.now() - days * 86_400_000))
   await pool.query(
-    `insert into dirsync.payment_order (trade_no, status, listed_on)
-     select 'T' || i, case when i <= 4 then 1 else (array[3, 6, 7])[i % 3 + 1] end, $1::date - i % 100
+    `insert into dirsync.payment_order (trade_no, status, gone_at, listed_on)
+     select 'T' || i, case when i <= 4 then 4 else (array[1, 3, 5, 6, 7])[i % 5 + 1] end,
+            case when i > 4 and i % 5 = 2 then now() end, $1::date - i % 100
      from generate_series(1, ${ROWS}) i`,
     [day(40)],
   )
