@@ -115,17 +115,19 @@ export function endsPass<Row>(
  * @param answer the page
  * @param found different rows that were read so far
  * @param missing how many it may count more than were found without another pass: as many as in the last reading
+ * @param grows whether rows are still added in front: those that come after the first page need not be found
  * @returns short: the list is at its end, and the platform counts more than were found
  */
 export function nextPage<Row>(
   cursor: PageCursor,
-  read: { answer: ListPage<Row>; pageSize: number; found: number; missing?: number },
+  read: { answer: ListPage<Row>; pageSize: number; found: number; missing?: number; grows?: boolean },
 ): { next: PageCursor | null; short: ShortList | null } {
-  const { answer, found, missing = 0 } = read
+  const { answer, found, missing = 0, grows = false } = read
   const { page, pass, most, passRows } = cursor
   // An empty page says nothing of how many there are, if an earlier one did.
-  const total =
+  const counted =
     most > 0 && answer.data_list.length === 0 ? Math.max(most, answer.total_count ?? 0) : answer.total_count
+  const total = grows && most > 0 && counted !== null ? Math.min(most, counted) : counted
   if (!endsPass(cursor, read))
     return {
       next: {

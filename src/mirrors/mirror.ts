@@ -32,7 +32,7 @@ export interface PageCursor {
   page: number
   /** The current pass over the pages, from 1. */
   pass: number
-  /** The highest row count of the platform during the pass. */
+  /** The highest row count of the platform during the pass; of a list that grows, its first. */
   most: number
   /** Rows on the pages of the pass before this one. */
   passRows: number

@@ -101,7 +101,8 @@ async function readPage(task: MirrorTask, calls: CountedCalls, memory: ReadingMe
     async store(db) {
       const changed = await storeListedOrders(db, enterpriseCode, day, orders)
       const missing = await missingOrders(db, enterpriseCode, day)
-      const { next, short } = nextPage(task, { ...read, found, missing })
+      const grows = day >= platformDay(task.handedOutAt)
+      const { next, short } = nextPage(task, { ...read, found, missing, grows })
       if (next === null) await noteDayRead(db, runId, enterpriseCode, day, short)
       return { changed, next, ...(short && { short: { ...short, list: listName(enterpriseCode, day) } }) }
     },

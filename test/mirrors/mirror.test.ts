@@ -95,6 +95,21 @@ describe('pages', () => {
     expect(nextPage(third, after(51, 251, 251))).toEqual(WHOLE)
   })
 
+  test('of a list that grows need not have what came since the first', () => {
+    const grows = true
+    expect(nextPage(FIRST_PAGE, { ...after(100, 250, 100), grows }).next).toMatchObject({ most: 250 })
+    expect(nextPage({ ...third, page: 2, passRows: 100 }, { ...after(100, 260, 200), grows }).next).toMatchObject({
+      ...{ page: 3, most: 250 },
+    })
+    const last = { ...after(60, 260, 250), grows }
+    expect(nextPage(third, last)).toEqual(WHOLE)
+    // One went, and those behind it moved up.
+    expect(nextPage(third, { ...last, found: 249 })).toEqual(AGAIN)
+    const short = { counted: 250, found: 249 }
+    expect(nextPage({ ...third, pass: 3 }, { ...last, found: 249 })).toEqual({ next: null, short })
+    expect(nextPage(third, { ...after(49, 249, 249), grows })).toEqual(AGAIN)
+  })
+
   test('are not all read because one in the middle is empty and counts none', () => {
     const empty = { ...third, page: 2, passRows: 100 }
     expect(nextPage(empty, after(0, 0, 100))).toEqual(AGAIN)

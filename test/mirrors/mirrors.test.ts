@@ -532,6 +532,29 @@ describe('payment orders', () => {
     ).toEqual(['2.00', '2.00'])
     expect(await company.spent(() => company.run('orders'))).not.toHaveProperty('enterprise/consume/get')
   })
+
+  test('that come while today is read are left to the next run, and are not missing', async () => {
+    const today = daysAgo(0)
+    const match = { time_start: today, page_index: '2' }
+    await company.control('POST', 'faults', [{ operation: 'enterprise/consume/list', match, hold: true }])
+    const { rows } = await company.db.query(`select dirsync.resync('orders')::int as id`)
+    const atSecond = 'select from dirsync.mirror_task where entity_key = $1 and next_page = 2'
+    await until(async () => (await company.db.query(atSecond, [today])).rowCount === 1)
+    const late = [order(3000, 0), order(3001, 0)]
+    await seed('orders', late)
+    await company.control('DELETE', 'faults')
+    expect(await endOf(company.db, rows[0].id)).toMatchObject({ state: 'done', message: null })
+    const { rows: read } = await company.db.query(
+      `select a.calls, d.missing from dirsync.attempt a join dirsync.mirror_day d on d.day = a.entity_key::date
+       where run_id = $1 and entity_key = $2`,
+      [rows[0].id, today],
+    )
+    expect(read).toEqual([{ calls: { 'enterprise/consume/list': 3 }, missing: 0 }])
+    await company.run('orders')
+    expect((await orders()).map(row => row.trade_no)).toEqual(
+      expect.arrayContaining(late.map(({ trade_no }) => trade_no)),
+    )
+  })
 })
 
 describe('limit accounts', () => {
