@@ -128,8 +128,9 @@ async function list(options: ListOptions): Promise<void> {
   if (rows.length === 0) return print(rest.more ? shownText(found) : say('shell.no_orders', { from, to }))
   printOrders(rows)
   print('', shownText(found))
-  const command = `${program} orders show ${rows[0]?.trade_no}${enterpriseFlag(options)}`
-  print(say('shell.order_shown', { command }))
+  const number = rows.find(row => row.trade_no)?.trade_no
+  if (number === undefined) return
+  print(say('shell.order_shown', { command: `${program} orders show ${number}${enterpriseFlag(options)}` }))
 }
 
 async function show(trade_no: string, options: LookUpOptions): Promise<void> {

@@ -11,7 +11,7 @@ import {
   type ShortList,
 } from '../platform/client.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
-import type { Message } from '../texts/message.ts'
+import { type Message, message } from '../texts/message.ts'
 import type { MirrorRun, MirrorTask, PageCursor, PlannedTask } from './mirror.ts'
 
 export interface MirrorWorkDependencies {
@@ -67,8 +67,8 @@ export interface StoredReading {
   changed: number
   /** What to read next; null: the task is over. */
   next: PageCursor | null
-  /** Names the list and what it lacks, where the platform counts more rows than it returned. */
-  short?: ShortList & { list: string }
+  /** What is to be said of the list in the run's message. */
+  notes?: Message[]
 }
 
 /** After everything else: mirrors can wait. */
@@ -96,6 +96,11 @@ export const FIRST_PAGE: PageCursor = { page: 1, pass: 1, most: 0, passRows: 0 }
 /** What a list is called in the run's message. */
 export function listName(enterpriseCode: string, ...rest: string[]): string {
   return [enterpriseCode, ...rest].filter(Boolean).join(' ')
+}
+
+/** Names a list and what it lacks, if the platform counts more rows than it returned. */
+export function notesOfShort(list: string, short: ShortList | null): Message[] {
+  return short === null ? [] : [message('said.short_lists', { lists: 1, list, ...short })]
 }
 
 /** Pages of one pass, in case a platform neither counts nor ends. */

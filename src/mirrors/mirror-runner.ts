@@ -30,8 +30,8 @@ import {
   type MirrorTask,
   moveCursor,
   nextMirrorTask,
+  noteList,
   noteMirrorAttempt,
-  noteShortList,
   type PlannedTask,
   writeMirrorPlan,
 } from './mirror.ts'
@@ -220,8 +220,8 @@ class MirrorWork {
   async #store(task: MirrorTask, reading: Reading, calls: number, execution: Execution): Promise<void> {
     await transaction(this.#deps.pool, async db => {
       if (!(await keepMirrorRun(db, task.runId))) return
-      const { changed, next, short } = await reading.store(db)
-      if (short) await noteShortList(db, task.runId, short)
+      const { changed, next, notes } = await reading.store(db)
+      for (const note of notes ?? []) await noteList(db, task.runId, note)
       await moveCursor(db, task, { read: reading.rows, changed, calls }, next)
       if (next) return
       const outcome = task.changed + changed > 0 ? 'updated' : 'in_sync'

@@ -2,7 +2,7 @@ import { type ClientBase, LOOK_MS, onlyRow, type Pool } from '../lib/database.ts
 import { endLostRetries } from '../sync/cases/cases.ts'
 import { LONGEST_DELAY_MS } from '../sync/outbox/backoff.ts'
 import type { Mirror, MirrorOperation } from '../sync/runs/mirror-kind.ts'
-import { type Message, message, type Said, toStore } from '../texts/message.ts'
+import { type Message, type Said, toStore } from '../texts/message.ts'
 
 /**
  * The runs of mirrors and their tasks, in SQL. A run is planned as tasks, which are read one after the other; the row of a task
@@ -246,21 +246,17 @@ export async function dropMirrorTasks(
   )
 }
 
-/** Says in the run's message that a list is short, and how many are: the first of them is named. */
-export async function noteShortList(
-  db: ClientBase,
-  runId: number,
-  short: { list: string; counted: number; found: number },
-): Promise<void> {
+/** Says something of a list in the run's message, and of how many it is true: the first of them is named. */
+export async function noteList(db: ClientBase, runId: number, note: Message): Promise<void> {
   const { rows } = await db.query<{ message: readonly Message[] | null }>(
     'select message from dirsync.sync_run where id = $1',
     [runId],
   )
   const said = onlyRow(rows).message ?? []
-  const before = said.find(({ key }) => key === 'said.short_lists')
-  const first = before ?? message('said.short_lists', { lists: 0, ...short })
-  const { lists = 0 } = first.values ?? {}
-  const again = { ...first, values: { ...first.values, lists: Number(lists) + 1 } }
+  const before = said.find(({ key }) => key === note.key)
+  const lists = Number(before?.values?.lists ?? 0) + 1
+  const { key, values } = before ?? note
+  const again = { key, values: { ...values, lists } }
   await db.query('update dirsync.sync_run set message = $2 where id = $1', [
     runId,
     toStore([...said.filter(one => one !== before), again]),

@@ -4,6 +4,7 @@ import { RowsSeen } from '../platform/client.ts'
 import { PlatformError } from '../platform/errors.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
 import { enterpriseParams } from '../platform/request.ts'
+import { message } from '../texts/message.ts'
 import type { MirrorRun, MirrorTask, PlannedTask } from './mirror.ts'
 import {
   type CountedCalls,
@@ -11,6 +12,7 @@ import {
   listName,
   type MirrorReader,
   nextPage,
+  notesOfShort,
   type Reading,
   type ReadingMemory,
   type ReadingPlan,
@@ -91,7 +93,7 @@ async function readPage(task: MirrorTask, calls: CountedCalls, memory: ReadingMe
   const read = { answer, pageSize: PAGE_SIZE }
   memory.orders ??= new RowsSeen<PaymentOrder>(LIST, order => order.trade_no, task.passRows)
   memory.orders.add(page, answer.data_list, endsPass(task, read))
-  const { found } = memory.orders
+  const { found, keyless } = memory.orders
   // An order without a number cannot be stored.
   const orders = answer.data_list.flatMap(order =>
     order.trade_no === null ? [] : [mirroredOrder(order.trade_no, order)],
@@ -104,7 +106,10 @@ async function readPage(task: MirrorTask, calls: CountedCalls, memory: ReadingMe
       const grows = day >= platformDay(task.handedOutAt)
       const { next, short } = nextPage(task, { ...read, found, missing, grows })
       if (next === null) await noteDayRead(db, runId, enterpriseCode, day, short)
-      return { changed, next, ...(short && { short: { ...short, list: listName(enterpriseCode, day) } }) }
+      const list = listName(enterpriseCode, day)
+      const unnumbered =
+        next === null && keyless > 0 ? [message('said.unnumbered_orders', { lists: 1, list, keyless })] : []
+      return { changed, next, notes: [...notesOfShort(list, short), ...unnumbered] }
     },
   }
 }

@@ -12,6 +12,7 @@ import {
   listName,
   type MirrorReader,
   nextPage,
+  notesOfShort,
   type Reading,
   type ReadingPlan,
 } from './mirror-reader.ts'
@@ -98,7 +99,7 @@ export class TaxpayerReader implements MirrorReader {
       store: async db => ({
         changed: await storeTaxpayers(db, asked, [...found.values()]),
         next: null,
-        ...(short && { short: { ...short, list } }),
+        notes: notesOfShort(list, short),
       }),
     }
   }

@@ -281,7 +281,8 @@ export class RowsSeen<Row> {
   readonly #withKey = new Map<string, number>()
   readonly #withoutKey = new Map<string, number>()
   #pass = 0
-  #keyless: number
+  #keyless = 0
+  #before: number
   #repeats = 0
 
   /**
@@ -292,12 +293,17 @@ export class RowsSeen<Row> {
   constructor(operation: string, keyOf: (row: Row) => string | null, before = 0) {
     this.#operation = operation
     this.#keyOf = keyOf
-    this.#keyless = before
+    this.#before = before
   }
 
   /** How many there are, those without a key in the present pass included. */
   get found(): number {
-    return this.#withKey.size + this.#keyless
+    return this.#withKey.size + this.#before + this.#keyless
+  }
+
+  /** How many of those it was given in the present pass have no key. */
+  get keyless(): number {
+    return this.#keyless
   }
 
   /**
@@ -311,6 +317,7 @@ export class RowsSeen<Row> {
     if (index === 1) {
       this.#pass += 1
       this.#keyless = 0
+      this.#before = 0
       this.#repeats = 0
     }
     let isRepeat = true

@@ -98,6 +98,20 @@ test('more than one page is read, and it is told where there are more', async ()
   })
 })
 
+test('of listed orders without a number none is shown further', async () => {
+  const list = async (...numbers: (string | null)[]) => {
+    const data_list = numbers.map(trade_no => ({ trade_no, total_amount: 5, status: 3 }))
+    const body = JSON.stringify({ total_count: numbers.length, data_list })
+    const match = { time_start: '2024-11-01', time_end: '2024-11-01' }
+    await plant('faults', [{ operation: 'enterprise/consume/list', match, body, times: 1 }])
+    return (await dirsync('orders', 'list', '--from', '2024-11-01', '--to', '2024-11-01')).stdout
+  }
+  expect(await list(null, '8000000000000125')).toContain('orders show 8000000000000125\n')
+  const none = await list(null)
+  expect(none).toContain('1 in all.')
+  expect(none).not.toContain('orders show')
+})
+
 test('a reader that is slow to begin gets all of a long list', async () => {
   const order = { userid: 'e10172', total_amount: '1.00', create_time: '2023-05-05 12:00:00' }
   const orders = Array.from({ length: 100 }, (_, n) => ({

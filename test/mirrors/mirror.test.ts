@@ -98,7 +98,9 @@ describe('pages', () => {
   test('of a list that grows need not have what came since the first', () => {
     const grows = true
     expect(nextPage(FIRST_PAGE, { ...after(100, 250, 100), grows }).next).toMatchObject({ most: 250 })
-    expect(nextPage({ ...third, page: 2, passRows: 100 }, { ...after(100, 260, 200), grows }).next).toMatchObject({
+    expect(
+      nextPage({ ...third, page: 2, passRows: 100 }, { ...after(100, 260, 200), grows }).next,
+    ).toMatchObject({
       ...{ page: 3, most: 250 },
     })
     const last = { ...after(60, 260, 250), grows }

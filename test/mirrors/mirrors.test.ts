@@ -165,9 +165,11 @@ describe('payment orders', () => {
       )
       return rows[0]
     }
+    const unnumbered = (days: number) =>
+      `Days with orders that have no number and are not mirrored: ${days}, such as ${day}, with 1 of them.`
     const short = (counted: number) => ({
       state: 'done',
-      message: `lists of which the platform counts more rows than it returned: 1, such as ${day}, of which it counts ${counted} and returned 4`,
+      message: `Lists of which the platform counts more rows than it returned: 1, such as ${day}, of which it counts ${counted} and returned 4. ${unnumbered(1)}`,
     })
     const days = async () =>
       (await company.db.query('select missing from dirsync.mirror_day where day = $1', [day])).rows
@@ -183,8 +185,14 @@ describe('payment orders', () => {
     await company.control('DELETE', 'faults')
     // One without a number counts, too.
     await lists(4)
-    expect(await read()).toEqual({ calls: 1, state: 'done', message: null })
+    expect(await read()).toEqual({ calls: 1, state: 'done', message: unnumbered(1) })
     expect(await days()).toEqual([{ missing: 0 }])
+    const body = JSON.stringify({ total_count: 1, data_list: [{ ...order(0, 0), trade_no: null }] })
+    await company.control('POST', 'faults', [
+      { operation: 'enterprise/consume/list', match: { time_start: daysAgo(1) }, body },
+    ])
+    expect(await read()).toMatchObject({ message: unnumbered(2).replace(day, daysAgo(1)) })
+    await company.control('DELETE', 'faults')
     await company.db.query('delete from dirsync.payment_order where listed_on = $1', [day])
   })
 
@@ -704,7 +712,7 @@ test('taxpayers are not marked gone because the platform lists fewer than it cou
   expect(await listed(3, 'Short 1', 'Short 2', 'Short 3')).toEqual({ ...whole, gone: [false, false, false] })
   expect(await listed(3, 'Short 1')).toEqual({
     state: 'done',
-    message: expect.stringMatching(/: 1, such as ID-1 1, of which it counts 3 and returned 1$/),
+    message: expect.stringMatching(/: 1, such as ID-1 1, of which it counts 3 and returned 1\.$/),
     gone: [false, false, false],
   })
   expect(await listed(1, 'Short 1')).toEqual({ ...whole, gone: [false, true, true] })

@@ -441,7 +441,9 @@ export const saidTexts = {
     'TAXPAYER_IDENTIFIERS is empty: there is no taxpayer to ask for, and none is marked gone',
   'said.refused_before': 'the platform refused this before: see case {cases}',
   'said.short_lists':
-    'lists of which the platform counts more rows than it returned: {lists}, such as {list}, of which it counts {counted} and returned {found}',
+    'Lists of which the platform counts more rows than it returned: {lists}, such as {list}, of which it counts {counted} and returned {found}.',
+  'said.unnumbered_orders':
+    'Days with orders that have no number and are not mirrored: {lists}, such as {list}, with {keyless} of them.',
   'said.everything_halted': 'Everything is halted',
   'said.enterprise_halted': 'Enterprise {code} is halted',
   'said.own_enterprise_halted': 'The enterprise without a code is halted',

@@ -484,7 +484,8 @@ export const failures = {
   'said.no_taxpayers': 'TAXPAYER_IDENTIFIERS 为空：没有可查询的纳税主体，也不会将任何纳税主体标记为已不存在',
   'said.refused_before': '平台此前已拒绝：见异常项 {cases}',
   'said.short_lists':
-    '平台计数多于实际返回行数的列表：{lists} 个，例如 {list}，平台计数为 {counted} 条，实际返回 {found} 条',
+    '平台计数多于实际返回行数的列表：{lists} 个，例如 {list}，平台计数为 {counted} 条，实际返回 {found} 条。',
+  'said.unnumbered_orders': '含有无单号订单（未镜像）的日期：{lists} 个，例如 {list}，有 {keyless} 笔。',
   'said.everything_halted': '全部已停止',
   'said.enterprise_halted': '企业 {code} 已停止',
   'said.own_enterprise_halted': '未设企业编码的企业已停止',
