@@ -20,6 +20,7 @@ import {
   type TopUpApplication,
   topUpApply,
 } from '../platform/operations/money.ts'
+import { orderRecordGet } from '../platform/operations/payment-order.ts'
 import { checkedParameters } from '../platform/request.ts'
 import { claimDeployment } from '../sync/health/deployment.ts'
 import { recentRestore } from '../sync/runs/restored.ts'
@@ -56,10 +57,11 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       agreed = await readRefundedSoFar({ pool, client }, order, { ...ASKED_BY_PERSON, signal })
       const refusal = refusalOfAmount({ ...order, refund_amount: trimText(refund.refundAmount) }, agreed)
       if (refusal) throw refusal
+      const unasked = recordUnasked(refund)
       return [
         ['order', refund.outerTradeNo],
-        ['paid', amountText(agreed.paid, asset) ?? say('shell.not_told')],
-        ['refunded_before', amountText(agreed.shown, asset) ?? say('shell.not_told')],
+        ['paid', unasked === null ? (amountText(agreed.paid, asset) ?? say('shell.not_told')) : null],
+        ['refunded_before', unasked ?? amountText(agreed.shown, asset) ?? say('shell.not_told')],
         ['this_refund', amountText(refund.refundAmount, asset)],
         ['number', refund.outerRefundNo],
         ['reason', refund.reason],
@@ -68,9 +70,10 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       ]
     },
     send: (deps, refund, options) => sendRefund(deps, refund, { ...options, agreed }),
-    facts: ({ outerTradeNo, refundAmount }, { receipt }, asset) => [
-      ['order', outerTradeNo],
-      ['amount', amountText(refundAmount, asset)],
+    facts: (refund, { receipt }, asset) => [
+      ['order', refund.outerTradeNo],
+      ['refunded_before', recordUnasked(refund)],
+      ['amount', amountText(refund.refundAmount, asset)],
       ['trade', receipt],
     ],
     document: ({ outerTradeNo, refundAmount }, { number, receipt }) => ({
@@ -94,6 +97,12 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       return [say(words), settle]
     },
   })
+}
+
+/** Says that the record of a refund's order cannot be asked; null if it can. Its limits are narrower than those of a refund. */
+function recordUnasked({ outerTradeNo }: RefundRequest): string | null {
+  const { outer_trade_no: limits } = orderRecordGet.request.shape
+  return limits.safeParse(trimText(outerTradeNo)).success ? null : say('shell.record_not_asked')
 }
 
 /**

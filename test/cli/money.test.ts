@@ -263,6 +263,14 @@ test.concurrent('an unknown outcome that the order record can never tell is not 
   expect(stderr).toMatch(new RegExp(`dirsync refund resolve ${number} --as accepted`))
 })
 
+test.concurrent('a refund of an order whose record cannot be asked says that its amount is not checked', async () => {
+  const long = `${APP}-${'1'.repeat(20)}`
+  await plant('orders', [{ ...orderOf(15), out_trade_no: long }])
+  const sent = await dirsync('refund', 'send', '--order', long, '--amount', '1.00', '--reason', 'r', '--yes')
+  expect(sent).toMatchObject({ code: 0, stderr: '' })
+  expect(sent.stdout).toMatch(/^ +refunded before +not asked, so the amount is not checked:/m)
+})
+
 test.concurrent('a database that fails once the refund is sent hides neither its outcome nor its amount', async () => {
   await using platform = await holdRefunds(deployment.emulator.url)
   // Another address, and so the memory of another database.
@@ -366,6 +374,15 @@ describe('at a terminal', { tags: 'script' }, () => {
     expect(code).toBe(1)
     expect(screen).not.toMatch(/Send this refund\?/)
     expect(screen).toMatch(/nothing was sent: 150 is more than is left/)
+  })
+
+  test.concurrent('the summary says that an order whose record cannot be asked is not checked', async () => {
+    const long = ['--order', `${APP}-${'2'.repeat(20)}`, '--amount', '1.00', '--reason', 'r']
+    const terminal = atTerminal(['refund', 'send', ...long], deployment.settings)
+    await terminal.shows(/Send this refund\?/)
+    terminal.type('n\r')
+    const { screen } = await terminal.ended
+    expect(screen).toMatch(/order +\S+2\r\n +refunded before +not asked, so the amount is not checked:/)
   })
 
   test.concurrent('yes sends it', async () => {

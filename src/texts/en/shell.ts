@@ -256,6 +256,8 @@ export const shell = {
   'shell.short_shown': '{count} shown; the platform counts {total}.',
   'shell.outcome_unknown': 'unknown: look before you do it again',
   'shell.not_told': 'not told by the platform',
+  'shell.record_not_asked':
+    'not asked, so the amount is not checked: the order record takes numbers of 10 to 30 characters',
   'shell.would_send.refund': 'This refund would be sent:',
   'shell.would_send.top_up': 'This top-up would be sent:',
   'shell.send.refund': 'Send this refund?',

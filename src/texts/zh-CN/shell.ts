@@ -249,6 +249,7 @@ export const shell = {
   'shell.short_shown': '已列出 {count} 条；平台计数为 {total} 条。',
   'shell.outcome_unknown': '未知：请先核实，再决定是否重做',
   'shell.not_told': '平台未告知',
+  'shell.record_not_asked': '未查询，因此未核对金额：订单记录只接受 10 至 30 个字符的单号',
   'shell.would_send.refund': '将发送以下退款：',
   'shell.would_send.top_up': '将发送以下充值：',
   'shell.send.refund': '确定发送这笔退款吗？',
