@@ -122,11 +122,12 @@ export async function runProgram(args: string[]): Promise<number> {
         if (isJson) (await import('./output.ts')).printJson({ [what]: texts.join('').trimEnd() })
         return 0
       }
-      const sentence = /^error: (.*)$/s.exec(error.message)?.[1]
-      if (sentence === undefined) return 2
-      const what = error.code === 'commander.unknownCommand' ? await orInGroup(sentence) : sentence
+      const what = /^error: (.*)$/s.exec(error.message)?.[1]
+      if (what === undefined) return 2
       if (isJson) (await import('./output.ts')).printJsonFailure(new UsageError(what))
-      tell(refusal(what, error.code, called, inChinese))
+      const [unknown = ''] = error.code === 'commander.unknownCommand' ? what.split('\n', 1) : []
+      const meant = unknown && (await meantBy(unknown))
+      tell(refusal(meant ? `${unknown}\n${meant}` : what, error.code, called, inChinese))
       return 2
     }
     if (isJson) (await import('./output.ts')).printJsonFailure(error)
@@ -173,18 +174,17 @@ function unknownIn(program: Command, args: string[]): string[] | null {
   return null
 }
 
-/** Commander's words about an unknown command, or what it is in a group: `dead-letters retry`. */
-async function orInGroup(what: string): Promise<string> {
-  const [unknown = ''] = what.split('\n', 1)
+/** A question for the command of a group that an unknown command may mean, such as `dead-letters retry`; empty: there is none. */
+async function meantBy(unknown: string): Promise<string> {
   const all = new Command().enablePositionalOptions()
   for (const load of new Set(BY_NAME.values())) (await load())(all)
-  const meant = all.commands.flatMap(group =>
+  const names = all.commands.flatMap(group =>
     group.commands
       .filter(command => unknown.endsWith(` '${command.name()}'`))
       .map(command => `${group.name()} ${command.name()}`),
   )
-  if (meant.length === 0) return what
-  return `${unknown}\n(Did you mean ${meant.length > 1 ? 'one of ' : ''}${meant.join(', ')}?)`
+  if (names.length === 0) return ''
+  return (await import('./language.ts')).said(message('doctor.meant', { setting: names }))
 }
 
 /** The arguments as commander takes them: for its command help, `--json` is the name of a command. */
