@@ -194,7 +194,7 @@ export class CronScheduler {
       stop: atEachTime(task, dueAt => this.#start(scheduled, dueAt)),
     }
     this.#tasks.set(job, timed)
-    await rememberNext(pool, scheduled, timed)
+    await rememberSchedule(pool, scheduled, timed)
   }
 
   #start(scheduled: ScheduledJob, dueAt: Date): Promise<boolean> {
@@ -362,9 +362,9 @@ async function forgetTicks(db: Pool, jobs: readonly ScheduledJob[], ahead: strin
   )
 }
 
-/** Stores when a job is due next, and how often it is. */
-async function rememberNext(
-  db: ClientBase | Pool,
+/** Stores the schedule of a job, and when it is due next. */
+async function rememberSchedule(
+  db: Pool,
   { job, expression }: ScheduledJob,
   { task, interval }: Task,
 ): Promise<void> {
@@ -377,6 +377,19 @@ async function rememberNext(
          in_force_since = case when s.expression = excluded.expression and s.interval_seconds is not null
                                then s.in_force_since else now() end`,
     [job.name, expression, nextTime(task), interval, ownZone()],
+  )
+}
+
+/** Stores when a job is due next, unless a scheduler that started later has given it another schedule, or switched it off. */
+async function rememberNext(
+  db: ClientBase,
+  { job, expression }: ScheduledJob,
+  { task }: Task,
+): Promise<void> {
+  await db.query(
+    `update dirsync.job_schedule set next_due_at = $3
+     where job = $1 and expression = $2 and interval_seconds is not null`,
+    [job.name, expression, nextTime(task)],
   )
 }
 

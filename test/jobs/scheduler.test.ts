@@ -128,12 +128,12 @@ async function due(expression: string, at: string): Promise<void> {
   await database.pool.query(`insert into dirsync.job_schedule values ('a-job', $1, $2)`, [expression, at])
 }
 
-/** A scheduler as a process of its own would have it; stopped with the test. */
-function scheduler(scheduled: CronJob, log?: DestinationStream): CronScheduler {
+/** A scheduler as a process of its own would have it; stopped with the test. Without a job, that is switched off. */
+function scheduler(scheduled: CronJob | null, log?: DestinationStream): CronScheduler {
   const created = new LivingScheduler({
     pool: database.pool,
-    jobs: [{ job: scheduled, expression: scheduled.schedule }],
-    recordsOthersAsOff: false,
+    jobs: scheduled ? [{ job: scheduled, expression: scheduled.schedule }] : [],
+    recordsOthersAsOff: true,
     context: { pool: database.pool } as JobContext,
     processId: crypto.randomUUID(),
     logger: log ? pino({ level: 'debug' }, log) : pino({ level: 'silent' }),
@@ -227,6 +227,32 @@ describe('a tick that was missed while everything was down', () => {
     await early.start()
     await early.stop()
     expect(await ticks()).toEqual([])
+  })
+})
+
+describe('while schedulers are replaced one after the other, what an earlier one still runs', () => {
+  /** The schedule once the earlier one has run a tick and stopped. */
+  async function afterwards(earlier: CronScheduler): Promise<Record<string, unknown> | undefined> {
+    await finished((await ticks()).length + 1)
+    await earlier.stop()
+    const { rows } = await database.pool.query('select * from dirsync.job_schedule')
+    return rows[0]
+  }
+
+  test('does not switch a job on again', async () => {
+    const earlier = scheduler(job({ schedule: EVERY_SECOND }))
+    await earlier.start()
+    await scheduler(null).start()
+    expect(await afterwards(earlier)).toMatchObject({ interval_seconds: null })
+  })
+
+  test('does not bring its expression back', async () => {
+    const earlier = scheduler(job({ schedule: EVERY_SECOND }))
+    await earlier.start()
+    await scheduler(job()).start()
+    const before = await nextDue()
+    expect(before?.expression).toBe(YEARLY)
+    expect(await afterwards(earlier)).toMatchObject({ ...before, interval_seconds: expect.any(Number) })
   })
 })
 
