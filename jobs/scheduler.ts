@@ -346,7 +346,7 @@ function nextTime(task: ScheduledTask): Date {
 async function missedTick(db: Pool, { job, expression }: ScheduledJob): Promise<Date | null> {
   const { rows } = await db.query<{ due: Date }>(
     `select next_due_at as due from dirsync.job_schedule s
-     where job = $1 and expression = $2 and next_due_at < now()
+     where job = $1 and expression = $2 and interval_seconds is not null and next_due_at < now()
        and not exists (select from dirsync.job_tick t where t.job = s.job and t.due_at >= s.next_due_at)`,
     [job.name, expression],
   )

@@ -98,7 +98,8 @@ describe('a paused job', () => {
 
   test('does not make up for what was due while everything was down', async () => {
     await database.pool.query(
-      `insert into dirsync.job_schedule (job, expression, next_due_at) values ('a-job', $1, '2021-06-29')`,
+      `insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds, in_force_since)
+       values ('a-job', $1, '2021-06-29', 86400, '2021-01-01')`,
       [YEARLY],
     )
     await commands.pauseSchedule('a-job', 'why')

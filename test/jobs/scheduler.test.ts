@@ -125,7 +125,11 @@ async function nextDue(): Promise<{ expression: string; next_due_at: Date } | un
 
 /** Leaves behind what a scheduler of an earlier day would have. */
 async function due(expression: string, at: string): Promise<void> {
-  await database.pool.query(`insert into dirsync.job_schedule values ('a-job', $1, $2)`, [expression, at])
+  await database.pool.query(
+    `insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds, in_force_since)
+     values ('a-job', $1, $2, 86400, '2021-01-01')`,
+    [expression, at],
+  )
 }
 
 /** A scheduler as a process of its own would have it; stopped with the test. Without a job, that is switched off. */
@@ -218,6 +222,17 @@ describe('a tick that was missed while everything was down', () => {
     const next = await nextDue()
     expect(next?.expression).toBe(YEARLY)
     expect(next?.next_due_at.getTime()).toBeGreaterThan(Date.now())
+  })
+
+  test('is void where the job was off meanwhile', async () => {
+    await due(YEARLY, '2021-06-29T00:00:00Z')
+    const off = scheduler(null)
+    await off.start()
+    await off.stop()
+    const on = scheduler(job({ run: () => Promise.reject(new Error('must not run')) }))
+    await on.start()
+    await on.stop()
+    expect(await ticks()).toEqual([])
   })
 
   test('is not noticed before it is due, nor on the first start ever', async () => {
