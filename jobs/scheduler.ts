@@ -342,11 +342,12 @@ function nextTime(task: ScheduledTask): Date {
   return task.getNextRuns(1)[0] as Date
 }
 
-/** The tick of a job that was due while no scheduler ran; null without one. */
+/** The tick of a job that was due while no scheduler ran; null without one. What was due in a pause or while it was off is void. */
 async function missedTick(db: Pool, { job, expression }: ScheduledJob): Promise<Date | null> {
   const { rows } = await db.query<{ due: Date }>(
     `select next_due_at as due from dirsync.job_schedule s
-     where job = $1 and expression = $2 and interval_seconds is not null and next_due_at < now()
+     where job = $1 and expression = $2 and interval_seconds is not null
+       and next_due_at between in_force_since and now()
        and not exists (select from dirsync.job_tick t where t.job = s.job and t.due_at >= s.next_due_at)`,
     [job.name, expression],
   )
@@ -402,6 +403,11 @@ async function rememberOff(db: Pool, jobs: readonly ScheduledJob[]): Promise<voi
   )
 }
 
+/** SQL: when and why a tick of the job `s` ends as soon as it is claimed, which it does where the job is paused; else null. */
+const LEFT_OUT_AT = 'case when s.paused_at is not null then now() end'
+const LEFT_OUT_BECAUSE = `case when s.paused_at is not null
+  then format('paused by %s: %s', s.paused_by, s.pause_reason) end`
+
 /** Claims a tick, for exactly one of all processes that try. If the job is paused, the tick ends there. */
 async function claimTick(
   db: ClientBase,
@@ -411,8 +417,7 @@ async function claimTick(
 ): Promise<'claimed' | 'paused' | 'taken'> {
   const { rows } = await db.query<{ paused: boolean }>(
     `insert into dirsync.job_tick (job, due_at, claimed_by, finished_at, skipped)
-     select $1, $2, $3, case when paused_at is not null then now() end,
-            case when paused_at is not null then format('paused by %s: %s', paused_by, pause_reason) end
+     select $1, $2, $3, ${LEFT_OUT_AT}, ${LEFT_OUT_BECAUSE}
      from (select) as one
      left join dirsync.job_schedule s on s.job = $1
      on conflict do nothing
@@ -451,19 +456,30 @@ async function claimRequests(db: Pool, jobs: string[], processId: string): Promi
   return rows
 }
 
-/** Claims the latest tick of each job whose process died, or stopped and left, before it ended. An earlier one has been made up for. */
+/**
+ * Claims the latest tick of each job whose process died, or stopped and left, before it ended. An earlier one has been made up for.
+ * One by the schedule ends there if the job is paused, and is void if it was due before the schedule was in force.
+ */
 async function takeOverTicks(db: Pool, jobs: string[], processId: string): Promise<BegunTick[]> {
   const { rows } = await db.query<BegunTick>(
-    `update dirsync.job_tick t set claimed_by = $2, begun = begun + 1
-     -- One index look-up for each: it is asked every second, among the ticks of a day.
-     from unnest($1::text[]) as j (job)
-     cross join lateral (
-       select due_at, claimed_by from dirsync.job_tick l where l.job = j.job order by due_at desc limit 1) latest
-     where t.job = j.job and t.due_at = latest.due_at and finished_at is null and begun < $3
-       -- As this statement began: it may have waited for another process, whose row it does not see.
-       and t.claimed_by = latest.claimed_by
-       and not exists (select from dirsync.process p where p.id = t.claimed_by and ${ALIVE})
-     returning t.job as name, t.due_at as due, begun`,
+    `with taken as (
+       update dirsync.job_tick t set claimed_by = $2, begun = begun + 1,
+         finished_at = ${LEFT_OUT_AT}, skipped = ${LEFT_OUT_BECAUSE}
+       -- One index look-up for each: it is asked every second, among the ticks of a day.
+       from unnest($1::text[]) as j (job)
+       cross join lateral (
+         select due_at, claimed_by, requested_by
+         from dirsync.job_tick l where l.job = j.job order by due_at desc limit 1) latest
+       -- What a person asked for runs in any case.
+       left join dirsync.job_schedule s on s.job = j.job and latest.requested_by is null
+       where t.job = j.job and t.due_at = latest.due_at and finished_at is null and begun < $3
+         and (latest.requested_by is not null or latest.due_at >= s.in_force_since)
+         -- As this statement began: it may have waited for another process, whose row it does not see.
+         and t.claimed_by = latest.claimed_by
+         and not exists (select from dirsync.process p where p.id = t.claimed_by and ${ALIVE})
+       returning t.job as name, t.due_at as due, begun, skipped
+     )
+     select name, due, begun from taken where skipped is null`,
     [jobs, processId, MOST_BEGUN],
   )
   return rows

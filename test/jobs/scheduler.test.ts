@@ -235,6 +235,17 @@ describe('a tick that was missed while everything was down', () => {
     expect(await ticks()).toEqual([])
   })
 
+  test('is void where the job was paused then, and was resumed before the start', async () => {
+    await due(YEARLY, '2021-06-29T00:00:00Z')
+    await database.pool.query(
+      `select dirsync.pause_schedule('a-job', 'why'); select dirsync.resume_schedule('a-job')`,
+    )
+    const resumed = scheduler(job({ run: () => Promise.reject(new Error('must not run')) }))
+    await resumed.start()
+    await resumed.stop()
+    expect(await ticks()).toEqual([])
+  })
+
   test('is not noticed before it is due, nor on the first start ever', async () => {
     const early = scheduler(job({ run: () => Promise.reject(new Error('must not run')) }))
     await early.start()
@@ -274,6 +285,7 @@ describe('while schedulers are replaced one after the other, what an earlier one
 describe('a tick whose process died before it ended', () => {
   /** Left behind by a process that was last heard of a while ago. */
   async function begun(times: number, secondsAgo: number): Promise<string> {
+    await due(YEARLY, '2099-06-29T00:00:00Z')
     const { rows } = await database.pool.query<{ claimed_by: string }>(
       `with died as (
          insert into dirsync.process (id, host, pid, roles, version, heartbeat_at)
@@ -320,6 +332,33 @@ describe('a tick whose process died before it ended', () => {
     await deregister(database.pool, await begun(1, 0))
     await scheduler(job({ run: async () => {} })).start()
     expect(await finished(1)).toMatchObject([{ due_at: new Date('2021-06-29T00:00:00Z'), begun: 2 }])
+  })
+
+  test('is skipped where the job is paused', async () => {
+    await begun(1, 60)
+    await database.pool.query(`select dirsync.pause_schedule('a-job', 'why')`)
+    await scheduler(job({ run: () => Promise.reject(new Error('must not run')) })).start()
+    expect(await finished(1)).toMatchObject([{ error: null, skipped: expect.stringContaining('why') }])
+  })
+
+  test('is void where the job was paused, and was resumed before the start', async () => {
+    await begun(1, 60)
+    await database.pool.query(
+      `select dirsync.pause_schedule('a-job', 'why'); select dirsync.resume_schedule('a-job')`,
+    )
+    const resumed = scheduler(job({ run: () => Promise.reject(new Error('must not run')) }))
+    await resumed.start()
+    await resumed.stop()
+    expect(await ticks()).toMatchObject([{ begun: 1, error: null }])
+  })
+
+  test('is run where a person had asked for it, although the job is paused', async () => {
+    await begun(1, 60)
+    await database.pool.query(
+      `update dirsync.job_tick set requested_by = 'a person'; select dirsync.pause_schedule('a-job', 'why')`,
+    )
+    await scheduler(job()).start()
+    expect(await finished(1)).toMatchObject([{ begun: 2, skipped: null }])
   })
 
   test.each([
