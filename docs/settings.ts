@@ -40,7 +40,8 @@ const SCHEDULES = `## Schedules
 
 Each cron job has a setting for its schedule: a cron expression of five fields, or of six that begin with seconds, in
 the time zone of the process (\`TZ\`), or \`off\`, except for the sweep: without
-it what the queue loses would never be sent. However many processes run, a tick runs once. A tick that was missed
+it what the queue loses would never be sent. With a day of the month and a day of the week, a job runs only on days that
+match both, unlike in crontab: \`0 2 1-7 * 1\` is the first Monday of the month. However many processes run, a tick runs once. A tick that was missed
 while everything was down runs once at the next start. In the night in which summer time begins, a time that the clocks
 leave out has no tick: \`0 2 * * *\` does not run in that night in Berlin. Choose another hour if that matters.
 

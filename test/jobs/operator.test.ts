@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import cron from 'node-cron'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { CronJob, JobContext } from '../../jobs/index.ts'
@@ -254,4 +255,19 @@ test('schedules are told in plain words of both languages, the next one first', 
   expect(retry?.ticks.map(tick => tick.missed)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12].map(n => n === 12))
   expect(full?.words.en).toBe('At 02:00')
   expect(full?.words['zh-CN']).toContain('02:00')
+})
+
+test('a schedule with a day of the month and a day of the week needs both, and is told so', async () => {
+  const firstMonday = '0 2 1-7 * 1'
+  const task = cron.createTask(firstMonday, () => {})
+  onTestFinished(() => task.destroy())
+  const [due] = task.getNextRuns(1)
+  expect([due?.getDay(), Math.ceil((due?.getDate() ?? 0) / 7)]).toEqual([1, 1])
+  await database.pool.query(
+    `insert into dirsync.job_schedule (job, expression, next_due_at) values ('prune', $1, now())`,
+    [firstMonday],
+  )
+  const { words } = await theSchedule()
+  expect(words.en).toBe('At 02:00, between day 1 and 7 of the month, only on Monday')
+  expect(words['zh-CN']).toMatch(/仅星期一$/)
 })

@@ -90,7 +90,11 @@ export async function listSchedules(db: Pool): Promise<Schedule[]> {
 function inWords(expression: string): Schedule['words'] {
   const words = (locale: string) => {
     try {
-      const said = cronstrue.toString(expression, { locale, use24HourTimeFormat: true })
+      const said = cronstrue.toString(expression, {
+        locale,
+        use24HourTimeFormat: true,
+        logicalAndDayFields: true,
+      })
       return said.replaceAll(/(?<=\p{Script=Han})(?=\d)/gu, ' ')
     } catch {
       return expression // node-cron and cronstrue differ in rare expressions
