@@ -39,13 +39,18 @@ it, as in \`dingtalk+https://proxy.example.com/…\`. How to get the address fro
 const SCHEDULES = `## Schedules
 
 Each cron job has a setting for its schedule: a cron expression of five fields, or of six that begin with seconds, in
-the time zone of the process (\`TZ\`), or \`off\`, except for the sweep: without
-it what the queue loses would never be sent. With a day of the month and a day of the week, a job runs only on days that
-match both, unlike in crontab: \`0 2 1-7 * 1\` is the first Monday of the month. However many processes run, a tick runs once. A tick that was missed
-while everything was down runs once at the next start. In the night in which summer time begins, a time that the clocks
-leave out has no tick: \`0 2 * * *\` does not run in that night in Berlin. When summer time ends, the hour that comes twice
-has ticks in only one of the two, unless the schedule has them in every hour of every day: \`*/5 0-22 * * *\` rests for an
-hour in that night. Choose other hours if that matters.
+the time zone of the process (\`TZ\`), or \`off\`, except for the sweep: without it what the queue loses would never be
+sent. With a day of the month and a day of the week, a job runs only on days that match both, unlike in crontab:
+\`0 2 1-7 * 1\` is the first Monday of the month.
+
+However many processes run, a tick runs once. A tick that was missed while everything was down runs once at the next
+start. A process that is both scheduler and worker also syncs at its start, without what is off or paused; \`start --once\`
+syncs everything.
+
+In the night in which summer time begins, a time that the clocks leave out has no tick: \`0 2 * * *\` does not run in that
+night in Berlin. When summer time ends, the hour that comes twice has ticks in only one of the two, unless the schedule
+has them in every hour of every day: \`*/5 0-22 * * *\` rests for an hour in that night. Choose other hours if that
+matters.
 
 \`TZ\` is the name of a zone, such as \`Asia/Shanghai\`; without it, the zone is that of the machine, or UTC in a container. A
 name that does not exist, such as \`Asia/Beijing\` or \`UTC+8\`, stops the start.

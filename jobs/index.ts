@@ -27,8 +27,8 @@ export interface CronJob {
   does: string
   /** Default cron expression, in the time zone of the process; six fields begin with seconds. */
   schedule: string
-  /** The mirror that it reads: it runs if MIRRORS lists that. */
-  mirror?: Mirror
+  /** The kind of run that it requests; one of a mirror is requested if MIRRORS lists that. */
+  kind?: RunKind
   /** It may not be switched off, nor paused (`dirsync.pause_effect`). */
   isNeeded?: true
   /** @returns the runs that it requested or joined, if it is about runs */
@@ -38,30 +38,10 @@ export interface CronJob {
 
 /** Every cron job: what it does, and when. */
 export const CRON_JOBS: readonly CronJob[] = [
-  {
-    name: 'sync-changes',
-    does: 'sends changes in HR',
-    schedule: '*/5 * * * *',
-    run: ({ requestRun }) => requestRun('changes'),
-  },
-  {
-    name: 'full-resync',
-    does: 'compares every employee with the platform',
-    schedule: '0 2 * * *',
-    run: ({ requestRun }) => requestRun('full'),
-  },
-  {
-    name: 'departments',
-    does: 'deletes departments that HR closed',
-    schedule: '30 * * * *',
-    run: ({ requestRun }) => requestRun('departments'),
-  },
-  {
-    name: 'openids',
-    does: 'fetches missing open ids',
-    schedule: '*/15 * * * *',
-    run: ({ requestRun }) => requestRun('openids'),
-  },
+  requesting('changes', 'sync-changes', 'sends changes in HR', '*/5 * * * *'),
+  requesting('full', 'full-resync', 'compares every employee with the platform', '0 2 * * *'),
+  requesting('departments', 'departments', 'deletes departments that HR closed', '30 * * * *'),
+  requesting('openids', 'openids', 'fetches missing open ids', '*/15 * * * *'),
   mirror('orders', 'payment orders', '15 * * * *'),
   mirror('accounts', 'limit accounts', '45 * * * *'),
   mirror('taxpayers', 'taxpayers', '30 3 * * *'),
@@ -100,12 +80,10 @@ export const CRON_JOBS: readonly CronJob[] = [
   },
 ]
 
+function requesting(kind: RunKind, name: string, does: string, schedule: string): CronJob {
+  return { name, does, schedule, kind, run: ({ requestRun }) => requestRun(kind) }
+}
+
 function mirror(kind: Mirror, rows: string, schedule: string): CronJob {
-  return {
-    name: `mirror-${kind}`,
-    does: `reads ${rows} again, if MIRRORS lists ${kind}`,
-    schedule,
-    mirror: kind,
-    run: ({ requestRun }) => requestRun(kind),
-  }
+  return requesting(kind, `mirror-${kind}`, `reads ${rows} again, if MIRRORS lists ${kind}`, schedule)
 }

@@ -47,7 +47,8 @@ export function scheduledJobs(
     }
     if (!cron.validate(expression))
       throw refused(message('said.wanted_cron', { example: JSON.stringify(job.schedule) }))
-    return job.mirror && !mirrors.includes(job.mirror) ? [] : [{ job, expression }]
+    const isOff = MIRRORS.some(mirror => mirror === job.kind && !mirrors.includes(mirror))
+    return isOff ? [] : [{ job, expression }]
   })
 }
 
@@ -401,6 +402,14 @@ async function rememberOff(db: Pool, jobs: readonly ScheduledJob[]): Promise<voi
      where job <> all ($1) and interval_seconds is not null`,
     [jobs.map(({ job }) => job.name)],
   )
+}
+
+/** The jobs that run by themselves: neither switched off nor paused. */
+export async function jobsInForce(db: Pool): Promise<string[]> {
+  const { rows } = await db.query<{ job: string }>(
+    'select job from dirsync.job_schedule where interval_seconds is not null and paused_at is null',
+  )
+  return rows.map(({ job }) => job)
 }
 
 /** SQL: when and why a tick of the job `s` ends as soon as it is claimed, which it does where the job is paused; else null. */

@@ -4,7 +4,6 @@ import { EMPLOYEE_STATUSES_AFTER_SYNC, type SyncSummary, syncSummary } from '../
 import type { Pool } from '../lib/database.ts'
 import { requestDueRetries } from '../sync/cases/retries.ts'
 import { type Halt, readHalts } from '../sync/outbox/halts.ts'
-import type { Mirror } from '../sync/runs/mirror-kind.ts'
 import {
   heldRuns,
   isUnderWay,
@@ -52,14 +51,14 @@ interface SyncResult {
 }
 
 /**
- * Syncs employees, then departments, open ids and the mirrors that are on, then whatever HR changed or became due
- * meanwhile, with a progress bar.
- * @returns null if it was told to stop meanwhile
+ * Syncs what the kinds say, one after the other, then whatever HR changed or became due meanwhile, with a progress bar.
+ * @returns null if it was told to stop meanwhile, or had nothing to sync
  */
 export async function firstSync(options: {
   pool: Pool
-  everything: boolean
-  mirrors: readonly Mirror[]
+  kinds: readonly RunKind[]
+  /** Whether cases that are due are retried. */
+  retries: boolean
   stopped: Promise<void>
   accountTried: Promise<void>
   quiet: boolean
@@ -92,8 +91,7 @@ export async function firstSync(options: {
   }
 
   let ok = true
-  const first: RunKind = options.everything ? 'full' : 'changes'
-  for (const kind of [first, 'departments', 'openids', ...options.mirrors] satisfies RunKind[]) {
+  for (const kind of options.kinds) {
     if (isStopped) return null
     const requested: { id: number; source: string }[] = []
     for (const { name: source } of await sourcesFor(pool, kind)) {
@@ -111,12 +109,12 @@ export async function firstSync(options: {
     if (run === 'early') await delay(EARLY_MS)
     else ok = (await follow('replan', run)) && ok
   }
-  for (;;) {
+  while (options.retries) {
     const run = await requestDueRetries(pool)
     if (run === null || isStopped || isHalted) break
     await follow('retry', run)
   }
-  if (isStopped) return null
+  if (isStopped || Object.keys(runs).length === 0) return null
   // One that is decided in parts is passed by: no run of this sync has ended as held because of it.
   const held = await heldRuns(pool)
   for (const { id: run, state, source, message } of held)

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { scheduledJobs } from '../../jobs/scheduler.ts'
+import { CRON_JOBS } from '../../jobs/index.ts'
+import { jobsInForce, scheduledJobs } from '../../jobs/scheduler.ts'
 import { type Config, type Environment, loadConfig } from '../config.ts'
 import { connectHr } from '../connections.ts'
 import { createSignInKey, hasNoUsers } from '../console/auth/sign-in-key.ts'
@@ -13,7 +14,7 @@ import { createLogger, type Logger } from '../lib/logger.ts'
 import { within } from '../lib/waiting.ts'
 import type { Service } from '../main.ts'
 import { ROLES, type Role } from '../sync/processes/process.ts'
-import { hasRuns } from '../sync/runs/run.ts'
+import { hasRuns, type RunKind } from '../sync/runs/run.ts'
 import { message, saidBy } from '../texts/message.ts'
 import { wrongOption } from './arguments.ts'
 import { assertAnswers, NEEDED_ROLES } from './context.ts'
@@ -135,7 +136,7 @@ async function start(options: StartOptions): Promise<void> {
   }
   // Printed this late so that a refused start is one sentence and no log.
   if (isLogged) greet()
-  const sync = () => syncAtStart(service, options, checked, config, isLogged, stopped)
+  const sync = () => syncAtStart(service, options, checked, config, isLogged, tell, stopped)
   try {
     if (options.once) return await sync()
     if (isWhole)
@@ -245,14 +246,25 @@ async function syncAtStart(
   { embedded, env, program }: CheckedSettings,
   { MIRRORS }: Config,
   isLogged: boolean,
+  tell: (line: string) => void,
   stopped: Promise<void>,
 ): Promise<void> {
   const everything = once || !(await hasRuns(pool))
+  // At a restart of the service, the mirrors are left to their schedules.
+  const mirrors = everything ? MIRRORS : []
+  const kinds: readonly RunKind[] = [everything ? 'full' : 'changes', 'departments', 'openids', ...mirrors]
+  const jobs = CRON_JOBS.filter(({ name, kind }) => name === 'retry-due' || (kind && kinds.includes(kind)))
+  // With --once a person asks for everything. A service does by itself only what its cron jobs may do.
+  const inForce = once ? jobs.map(({ name }) => name) : await jobsInForce(pool)
+  const leftOut = jobs.filter(({ name }) => !inForce.includes(name))
+  if (leftOut.length > 0) {
+    const names = leftOut.map(({ name }) => name)
+    tell(say('shell.left_out', { jobs: namedList('job', names) }))
+  }
   const result = await firstSync({
     pool,
-    everything,
-    // At a restart of the service, the mirrors are left to their schedules.
-    mirrors: everything ? MIRRORS : [],
+    kinds: kinds.filter(kind => !leftOut.some(job => job.kind === kind)),
+    retries: inForce.includes('retry-due'),
     stopped,
     accountTried,
     quiet: json || isLogged,

@@ -62,6 +62,48 @@ test('a running service takes what an operator asks: a job now, a lower rate, a 
   }
 })
 
+test('a start leaves out what is off or paused, also where that is everything', async () => {
+  await using company = await createCompany({ employees: 4 })
+  await company.hr.query(`update person set mobile = 'none' where userid = 'e0000'`)
+  /** What it syncs, and what it says that it leaves out. */
+  const start = async (off: string[] = []) => {
+    const { rows } = await company.db.query('select coalesce(max(id), 0) as last from dirsync.sync_run')
+    const settings = Object.fromEntries(off.map(name => [name, 'off']))
+    await using service = spawnDirsync(['start', '--roles', 'scheduler,worker'], {
+      env: { ...company.settings, ...settings },
+    })
+    await service.waitForLine(/Running/)
+    const { rows: runs } = await company.db.query<{ kind: string }>(
+      `select distinct kind from dirsync.sync_run where id > $1 and (requested_by = 'start' or kind = 'retry') order by 1`,
+      [rows[0].last],
+    )
+    const [line] = service.stderr.split('\n').filter(line => line.includes('Left out'))
+    return { kinds: runs.map(({ kind }) => kind), told: line ? JSON.parse(line).msg : null }
+  }
+  expect(await start()).toEqual({ kinds: ['departments', 'full', 'openids'], told: null })
+
+  await company.hr.query(
+    `update department set active = false, closed_at = now() - interval '1 week' where dept_code = 'D4'`,
+  )
+  await company.db.query(
+    `update dirsync.dead_letter set next_retry_at = now();
+     select dirsync.pause_schedule('openids', 'why'), dirsync.pause_schedule('retry-due', 'why')`,
+  )
+  expect(await start(['SCHEDULE_DEPARTMENTS'])).toEqual({
+    kinds: ['changes'],
+    told: 'Left out of the sync at this start, because off or paused: departments, openids, retry-due',
+  })
+  expect(await company.control('GET', 'state')).toMatchObject({
+    departments: expect.arrayContaining([expect.objectContaining({ dept_code: 'D4' })]),
+  })
+
+  const nothing = await start(['SCHEDULE_SYNC_CHANGES', 'SCHEDULE_DEPARTMENTS'])
+  expect(nothing.kinds).toEqual([])
+  // What is not left out still is synced.
+  await company.db.query(`select dirsync.resume_schedule('retry-due')`)
+  expect(await start(['SCHEDULE_SYNC_CHANGES', 'SCHEDULE_DEPARTMENTS'])).toMatchObject({ kinds: ['retry'] })
+})
+
 test('a schedule is read and told in the zone of its scheduler, wherever the viewer is', async () => {
   await using company = await createCompany({ employees: 1 })
   await using scheduler = spawnDirsync(['start', '--roles', 'scheduler'], {

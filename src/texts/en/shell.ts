@@ -158,6 +158,7 @@ export const shell = {
     'dirsync: no settings found, so everything runs embedded: PostgreSQL, the queue on it, the platform emulator and a sample HR database, with data in .dirsync/',
   'shell.is_trial': 'No settings found: this is the trial in {folder}',
   'shell.start_roles': 'dirsync: roles {roles}; queue in {place}',
+  'shell.left_out': 'Left out of the sync at this start, because off or paused: {jobs}',
   'shell.console': 'Console: {url}',
   'shell.console_key': 'Console: {url} (signs you in once)',
   'shell.console_first': 'Console: {url} (makes the first administrator)',

@@ -154,6 +154,7 @@ export const shell = {
     'dirsync：未找到设置，全部内嵌运行：PostgreSQL、其上的队列、平台模拟器和示例人事数据库，数据在 .dirsync/',
   'shell.is_trial': '未找到设置：这是 {folder} 中的试用环境',
   'shell.start_roles': 'dirsync：角色 {roles}；队列在 {place}',
+  'shell.left_out': '启动时的同步不包括已关闭或已暂停的定时任务：{jobs}',
   'shell.console': '控制台：{url}',
   'shell.console_key': '控制台：{url}（此地址只能登录一次）',
   'shell.console_first': '控制台：{url}（用于创建第一个管理员）',
