@@ -16,7 +16,7 @@ import { type EmployeeView, lookAt } from './compared.ts'
 import { HR_MS, type Knows } from './key.ts'
 import { countStatuses, LISTED, ListedEmployee, listEmployees } from './list.ts'
 import { findPeople, HrFailure, HrSearch } from './search.ts'
-import { STEP_TEXTS, STEPS, type Step, stepsOf } from './steps.ts'
+import { STEP_TEXTS, STEPS, type Step, stepsNow, stepsOf } from './steps.ts'
 import { EmployeeStory, readEmployeeStory } from './story.ts'
 
 // The list
@@ -127,7 +127,7 @@ export const EmployeeResult = EmployeeStory.extend({
     )
     .describe('HR against the platform; values are masked'),
   roles_alive: z.record(z.string(), z.int()).describe('Living processes by role'),
-  steps: z.array(StepResult).describe('What the last attempt came to'),
+  steps: z.array(StepResult).describe('What the last attempt came to, or what waits since'),
   run: RunStanding.extend({
     id: z.int(),
     message: SaidText.nullable(),
@@ -177,7 +177,7 @@ export async function readEmployee(
     ...view,
     ...story,
     roles_alive: countRoles(processes),
-    steps: stepsOf(story),
+    steps: stepsNow(story),
     run: run && { ...run, steps: stepsOfRun(run, story) },
   }
 }

@@ -42,6 +42,7 @@ export const STEP_TEXTS = [
   'asked_halted',
   'asked_queued',
   'put_off',
+  'taken_back',
   'asked_not_needed',
   'sent_nothing',
   'sent_fields',
@@ -74,9 +75,34 @@ type Held = NonNullable<NonNullable<EmployeeStory['record']>['held']>
 /** A step without its name and its time. */
 type Told = Omit<Step, 'step' | 'at'>
 
+/** How things stand: the latest attempt in steps, unless it is no longer about what is to be sent. */
+export function stepsNow(story: EmployeeStory): Step[] {
+  const attempt = latestOf(story)
+  return stepsOf(attempt && isPast(attempt, story) ? { ...story, attempts: [] } : story)
+}
+
+const COMES_BACK: ReadonlySet<string> = new Set(['retry', 'wait', 'halted', 'replan'])
+
+/** Whether other work has been planned since, or the employee is out of sync or in sync for another reason. */
+function isPast({ operation, outcome, started_at }: Attempt, story: EmployeeStory): boolean {
+  const work = waitingUpdateOf(story)
+  if (operation !== 'update-employee') return work !== undefined || isOutOfSync(story)
+  const comesBack = COMES_BACK.has(outcome)
+  if (work) return !comesBack || work.created_at > started_at
+  return comesBack !== isOutOfSync(story)
+}
+
+function isOutOfSync({ record }: EmployeeStory): boolean {
+  return record?.status === 'waiting' || record?.status === 'halted'
+}
+
+function latestOf({ attempts }: EmployeeStory): Attempt | undefined {
+  return attempts.find(({ operation }) => operation === 'update-employee') ?? attempts[0]
+}
+
 /** Always five, in order. */
 export function stepsOf(story: EmployeeStory): Step[] {
-  const attempt = story.attempts.find(({ operation }) => operation === 'update-employee') ?? story.attempts[0]
+  const attempt = latestOf(story)
   const waits = story.record?.held
   const said = waits ? ofHeld(story, waits) : attempt ? ofAttempt(attempt, story) : withoutAttempt(story)
   return said.flatMap((one, i) => {
@@ -226,12 +252,20 @@ function parked(attempt: Attempt, story: EmployeeStory): Five {
   return [READ, IN_SCOPE, PASSED, say('failed', 'asked_refused', reason, about), NOT_REACHED]
 }
 
-/** It will be retried by itself: after some time, or once a halt has ended. */
+/** It will be retried by itself, after some time or once a halt has ended, unless it was taken back. */
 function comesBack(attempt: Attempt, story: EmployeeStory): Five {
   const { calls, outcome, error, platform_code } = attempt
   const [halt] = story.halts
   const values = { message: error ?? halt?.message ?? '' }
   const isCalled = Object.keys(calls).length > 0
+  const isSent = (calls['employee/update'] ?? 0) > 0
+  if (attempt.operation === 'update-employee' && !waitingUpdateOf(story) && isOutOfSync(story)) {
+    const taken = say('skipped', 'taken_back')
+    return isSent ? [READ, IN_SCOPE, PASSED, FOUND, taken] : [READ, IN_SCOPE, PASSED, taken, NOT_REACHED]
+  }
+  // It was asked for anew, or taken back, just before it would have been sent.
+  if (outcome === 'retry' && error === null)
+    return [READ, IN_SCOPE, PASSED, FOUND, say('waiting', 'asked_queued')]
   if (outcome === 'halted' && !isCalled && error !== null)
     return [
       { ...say('waiting', 'read_hr_away', values), remedy: halt?.remedy ?? null },
@@ -240,7 +274,7 @@ function comesBack(attempt: Attempt, story: EmployeeStory): Five {
       LATER,
       LATER,
     ]
-  if ((calls['employee/update'] ?? 0) > 0) {
+  if (isSent) {
     // A code that asks for a repetition may come after the effect.
     const isRefused = outcome === 'wait' ? !isGivenUp(error) : outcome === 'halted' && platform_code !== null
     return [READ, IN_SCOPE, PASSED, FOUND, say('waiting', isRefused ? 'put_off' : 'sent_again', values)]
@@ -271,9 +305,10 @@ function withoutAttempt(story: EmployeeStory): Five {
   if (!record && !work)
     return [say('waiting', 'read_not_yet'), say('waiting', 'scope_unknown'), LATER, LATER, LATER]
   if (work?.replan_at) return [READ, IN_SCOPE, say('waiting', 'checked_row_changed'), LATER, LATER]
+  const isGone = record?.vanished_at || record?.active === false
+  if (work && isGone) return [READ, outOfScope(story), PASSED_AS_LEFT, turnOf(story), LATER]
   if (work) return [READ, IN_SCOPE, PASSED, turnOf(story), LATER]
-  if (record?.vanished_at || record?.active === false)
-    return [READ, outOfScope(story), NOT_REACHED, NOT_REACHED, NOT_REACHED]
+  if (isGone) return [READ, outOfScope(story), NOT_REACHED, NOT_REACHED, NOT_REACHED]
   if (record?.in_sync) return [READ, IN_SCOPE, PASSED, FOUND, NOTHING]
   const about = story.dead_letters.find(isOpen)
   if (about)

@@ -215,6 +215,7 @@ export const employees = {
   'step.asked_halted': 'Calls are halted: {message}',
   'step.asked_queued': 'Waiting for its turn.',
   'step.put_off': 'Put off. It is retried by itself: {message}',
+  'step.taken_back': 'Its run was cancelled. The next run plans it again.',
   'step.asked_not_needed': 'Not needed.',
   'step.sent_nothing': 'Nothing differs.',
   'step.sent_fields': 'Sent: {fields}.',

@@ -395,7 +395,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'With not_asked: the call was not made': '与 not_asked 一起出现时，表示没有发出调用',
   'HR against the platform; values are masked': '人事系统与平台的对比；值已脱敏',
   'false: not asked, or the platform does not tell this field': 'false 表示未查询平台，或平台不提供该字段',
-  'What the last attempt came to': '最近一次处理的结果',
+  'What the last attempt came to, or what waits since': '最近一次处理的结果，或此后等待处理的内容',
   'The run that was asked about, and how far it has come with this employee':
     '所查询的同步任务，以及它对该员工的进展',
   '`all`: every field, for admins': '`all` 表示全部字段，仅限管理员',

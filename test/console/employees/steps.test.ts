@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { STEP_TEXTS, type Step, stepsOf } from '../../../src/console/employees/steps.ts'
+import { STEP_TEXTS, type Step, stepsNow, stepsOf } from '../../../src/console/employees/steps.ts'
 import type { EmployeeStory } from '../../../src/console/employees/story.ts'
 import { inLanguage } from '../../../src/texts/failures.ts'
 import { inWords, isSaid, message } from '../../../src/texts/message.ts'
@@ -251,17 +251,18 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   ],
   [
     'retry, of the question',
-    story({ attempts: [attempt('retry', { calls: GET, error: inWords('HTTP 502') })] }),
+    story({ pending: [WORK], attempts: [attempt('retry', { calls: GET, error: inWords('HTTP 502') })] }),
     [READ, SCOPE, CHECKED, 'waiting asked_again', LATER],
   ],
   [
     'retry, of the update',
-    story({ attempts: [attempt('retry', { calls: BOTH, error: inWords('HTTP 502') })] }),
+    story({ pending: [WORK], attempts: [attempt('retry', { calls: BOTH, error: inWords('HTTP 502') })] }),
     [READ, SCOPE, CHECKED, FOUND, 'waiting sent_again'],
   ],
   [
     'retry, of the question, with an answer',
     story({
+      pending: [WORK],
       attempts: [attempt('retry', { calls: GET, error: inWords('It failed.'), platform_code: 1000219999 })],
     }),
     [READ, SCOPE, CHECKED, 'waiting put_off', LATER],
@@ -269,52 +270,75 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   [
     'retry, of the update, with an answer that may come after the effect',
     story({
+      pending: [WORK],
       attempts: [attempt('retry', { calls: BOTH, error: inWords('It failed.'), platform_code: 1000219999 })],
     }),
     [READ, SCOPE, CHECKED, FOUND, 'waiting sent_again'],
   ],
   [
     'wait, of the question',
-    story({ attempts: [attempt('wait', { calls: GET, error: inWords('HTTP 429') })] }),
+    story({ pending: [WORK], attempts: [attempt('wait', { calls: GET, error: inWords('HTTP 429') })] }),
     [READ, SCOPE, CHECKED, 'waiting put_off', LATER],
   ],
   [
     'wait, of the update',
-    story({ attempts: [attempt('wait', { calls: BOTH, error: inWords('HTTP 429') })] }),
+    story({ pending: [WORK], attempts: [attempt('wait', { calls: BOTH, error: inWords('HTTP 429') })] }),
     [READ, SCOPE, CHECKED, FOUND, 'waiting put_off'],
   ],
   [
     'wait, as the update was given up on the way',
     story({
+      pending: [WORK],
       attempts: [attempt('wait', { calls: BOTH, error: { key: 'circumstance.aborted.meaning' } })],
     }),
     [READ, SCOPE, CHECKED, FOUND, 'waiting sent_again'],
   ],
   [
+    'retry, as it was asked for anew before it was sent',
+    story({ pending: [WORK], attempts: [attempt('retry', { calls: GET })] }),
+    [READ, SCOPE, CHECKED, FOUND, 'waiting asked_queued'],
+  ],
+  [
+    'retry, and taken back',
+    story({ attempts: [attempt('retry', { calls: GET })] }),
+    [READ, SCOPE, CHECKED, 'skipped taken_back', NOT_REACHED],
+  ],
+  [
+    'retry of the update, and taken back',
+    story({ attempts: [attempt('retry', { calls: BOTH, error: inWords('HTTP 502') })] }),
+    [READ, SCOPE, CHECKED, FOUND, 'skipped taken_back'],
+  ],
+  [
     'halted before anything',
-    story({ attempts: [attempt('halted')], halts: [HALT] }),
+    story({ pending: [WORK], attempts: [attempt('halted')], halts: [HALT] }),
     [LATER, LATER, LATER, 'waiting asked_halted', LATER],
   ],
   [
     'halted before anything, and the halt is over',
-    story({ attempts: [attempt('halted')] }),
+    story({ pending: [WORK], attempts: [attempt('halted')] }),
     [READ, SCOPE, CHECKED, 'waiting asked_queued', LATER],
   ],
   [
     'halted by the refusal of its update',
     story({
+      pending: [WORK],
       attempts: [attempt('halted', { calls: BOTH, error: inWords('It failed.'), platform_code: 1000210003 })],
     }),
     [READ, SCOPE, CHECKED, FOUND, 'waiting put_off'],
   ],
   [
     'halted by its own call',
-    story({ attempts: [attempt('halted', { calls: GET, error: inWords('HTTP 503') })], halts: [HALT] }),
+    story({
+      pending: [WORK],
+      attempts: [attempt('halted', { calls: GET, error: inWords('HTTP 503') })],
+      halts: [HALT],
+    }),
     [READ, SCOPE, CHECKED, 'waiting asked_halted', LATER],
   ],
   [
     'halted, HR away',
     story({
+      pending: [WORK],
       attempts: [attempt('halted', { error: inWords('the HR database does not answer') })],
       halts: [HALT],
     }),
@@ -335,17 +359,23 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   ],
   [
     'wait, for a worker that has the mapping',
-    story({ attempts: [attempt('wait', { error: message('said.other_mapping') })] }),
+    story({ pending: [WORK], attempts: [attempt('wait', { error: message('said.other_mapping') })] }),
     [READ, SCOPE, 'waiting checked_unsettled', LATER, LATER],
   ],
   [
     'wait, for the end of a pause, before any call',
-    story({ attempts: [attempt('wait', { error: { key: 'circumstance.paused.meaning' } })] }),
+    story({
+      pending: [WORK],
+      attempts: [attempt('wait', { error: { key: 'circumstance.paused.meaning' } })],
+    }),
     [READ, SCOPE, CHECKED, 'waiting put_off', LATER],
   ],
   [
     'wait, as its worker was stopped before any call',
-    story({ attempts: [attempt('wait', { error: { key: 'circumstance.aborted.meaning' } })] }),
+    story({
+      pending: [WORK],
+      attempts: [attempt('wait', { error: { key: 'circumstance.aborted.meaning' } })],
+    }),
     [READ, SCOPE, CHECKED, 'waiting put_off', LATER],
   ],
   [
@@ -441,7 +471,78 @@ const WITHOUT: [name: string, EmployeeStory, string[]][] = [
   ],
 ]
 
+const SINCE = { ...WORK, created_at: new Date(AT.getTime() + 60_000) }
+const IN_SYNC = { ...RECORD, in_sync: true, status: 'in_sync' as const }
+const TURN = [READ, SCOPE, CHECKED, 'waiting asked_queued', LATER]
+const NOT_YET = [READ, SCOPE, 'waiting checked_not_yet', LATER, LATER]
+
+/** Employees whose latest attempt is about another row than the one that waits. */
+const SINCE_ATTEMPT: [name: string, EmployeeStory, string[]][] = [
+  [
+    'in sync before, waiting behind a halt',
+    story({ pending: [SINCE], attempts: [attempt('in_sync', { calls: GET })], halts: [HALT] }),
+    [READ, SCOPE, CHECKED, 'waiting asked_halted', LATER],
+  ],
+  [
+    'asked for anew while it was sent',
+    story({ record: IN_SYNC, pending: [WORK], attempts: [attempt('updated', { calls: BOTH })] }),
+    TURN,
+  ],
+  [
+    'in sync before, whose run was cancelled',
+    story({ attempts: [attempt('in_sync', { calls: GET })] }),
+    NOT_YET,
+  ],
+  [
+    'tried for a run that was cancelled',
+    story({ attempts: [attempt('retry', { calls: GET })] }),
+    [READ, SCOPE, CHECKED, 'skipped taken_back', NOT_REACHED],
+  ],
+  [
+    'tried for a run that was cancelled, and planned again',
+    story({ pending: [SINCE], attempts: [attempt('retry', { calls: GET, error: inWords('HTTP 502') })] }),
+    TURN,
+  ],
+  [
+    'still to be tried again',
+    story({ pending: [WORK], attempts: [attempt('retry', { calls: GET, error: inWords('HTTP 502') })] }),
+    [READ, SCOPE, CHECKED, 'waiting asked_again', LATER],
+  ],
+  [
+    'whose row HR changed back after a failure',
+    story({ record: IN_SYNC, attempts: [attempt('retry', { calls: GET, error: inWords('HTTP 502') })] }),
+    [READ, SCOPE, CHECKED, FOUND, NOTHING],
+  ],
+  [
+    'gone since',
+    story({
+      record: { ...RECORD, active: false, status: 'left' },
+      pending: [SINCE],
+      attempts: [attempt('updated', { calls: BOTH })],
+    }),
+    [READ, 'skipped scope_left', 'done checked_left', 'waiting asked_queued', LATER],
+  ],
+  [
+    'with an open id and no attempt of their own',
+    story({ pending: [WORK], attempts: [attempt('bound', { operation: 'bind-openid' })] }),
+    TURN,
+  ],
+  [
+    'in review',
+    story({
+      record: { ...RECORD, status: 'dead_lettered' },
+      attempts: [attempt('parked', { calls: BOTH, error: inWords('It failed.') })],
+      dead_letters: [deadLetter('duplicate_mobile', { field: 'mobile' })],
+    }),
+    [READ, SCOPE, CHECKED, FOUND, 'failed sent_held_back'],
+  ],
+]
+
 describe('the five steps', () => {
+  test.each(SINCE_ATTEMPT)('of an employee %s', (_, given, expected) => {
+    expect(told(stepsNow(given))).toEqual(expected)
+  })
+
   test.each(OUTCOMES)('of an attempt that ended as %s', (_, given, expected) => {
     expect(told(stepsOf(given))).toEqual(expected)
   })
@@ -465,7 +566,8 @@ describe('the five steps', () => {
 
   test('are told in both languages, with all their values', () => {
     for (const [, given] of [...OUTCOMES, ...WITHOUT])
-      for (const { text, values: told } of stepsOf(given))
+      for (const { text, values: told } of stepsOf(given)) {
+        expect(told.message).not.toBe('')
         for (const language of ['en', 'zh-CN'] as const) {
           const key = `step.${text}`
           if (!isTextKey(key)) throw new Error(`there is no text ${key}`)
@@ -473,6 +575,7 @@ describe('the five steps', () => {
           const given = { ...values, message: isSaid(message) ? inLanguage(language, message) : message }
           expect(translator(language)(key, given as TextValues)).not.toMatch(/^$|[{}]/)
         }
+      }
   })
 
   test('a failed step tells the remedy and the case, and the fields that stay back', () => {
