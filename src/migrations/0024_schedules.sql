@@ -37,17 +37,37 @@ begin
   return _at;
 end $$;
 
+-- Of the two jobs that send what HR changes, one makes up for the other.
+create or replace function dirsync.pause_effect(job text) returns text
+language sql stable parallel safe set search_path = pg_catalog, pg_temp as $$
+  select case
+    -- The queue may lose what it was given at any time; nothing else would notice.
+    when job = 'sweep' then 'refused'
+    when job in ('sync-changes', 'full-resync') and exists (
+      select from dirsync.job_schedule s
+      where s.job in ('sync-changes', 'full-resync') and s.job <> pause_effect.job
+        and (s.paused_at is not null or s.interval_seconds is null)) then 'stops'
+    when job in ('sync-changes', 'full-resync', 'retry-due') then 'stalls'
+    else 'none'
+  end
+$$;
+comment on function dirsync.pause_effect is
+  'What pausing a cron job means for the directory: none; stalls: employees stay out of sync until it is '
+  'resumed; stops: no schedule sends what HR changes, as the other job that would is paused or off; '
+  'refused: it may not be paused.';
+
 -- Warns as the console does, in the words of the catalogue.
 create or replace function dirsync.pause_schedule(job text, reason text) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
+  _effect text := dirsync.pause_effect(job);
   _warning text;
 begin
   if coalesce(btrim(reason), '') = '' then
     perform dirsync.refuse('22023', 'said.needs_reason', jsonb_build_object('name', 'pause_schedule'),
       hint => 'select dirsync.pause_schedule(''full-resync'', ''the vendor works on it tonight'')');
   end if;
-  if dirsync.pause_effect(job) = 'refused' then
+  if _effect = 'refused' then
     perform dirsync.refuse('22023', 'said.never_paused', jsonb_build_object('job', job),
       hint => 'select dirsync.pause(''reason'') stops all calls');
   end if;
@@ -59,8 +79,8 @@ begin
   update dirsync.job_schedule s
   set paused_at = coalesce(s.paused_at, now()), paused_by = dirsync.actor(), pause_reason = btrim(reason)
   where s.job = pause_schedule.job;
-  if dirsync.pause_effect(job) = 'stalls' then
-    _warning := dirsync.name_of('en', 'schedules.pause', job);
+  if _effect in ('stalls', 'stops') then
+    _warning := dirsync.name_of('en', 'schedules.pause', case _effect when 'stalls' then job else _effect end);
     raise warning '%', _warning;
   end if;
   return _warning;

@@ -131,12 +131,28 @@ describe('a paused job', () => {
 
   test('that keeps the directory in step is paused with the warning that the console gives', async () => {
     await database.pool.query(
-      `insert into dirsync.job_schedule (job, expression, next_due_at)
-       select job, '0 2 * * *', now() from unnest(array['sync-changes', 'full-resync', 'retry-due', 'orders']) job`,
+      `insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds)
+       select job, '0 2 * * *', now(), 86400
+       from unnest(array['sync-changes', 'full-resync', 'retry-due', 'orders']) job`,
     )
-    for (const job of ['sync-changes', 'full-resync', 'retry-due'] as const)
+    for (const job of ['sync-changes', 'full-resync', 'retry-due'] as const) {
       expect(await commands.pauseSchedule(job, 'why')).toBe(CATALOGUES.en[`schedules.pause.${job}`])
+      await commands.resumeSchedule(job)
+    }
     expect(await commands.pauseSchedule('orders', 'why')).toBeNull()
+  })
+
+  test('of the two that send what HR changes makes up for the other no more', async () => {
+    await database.pool.query(
+      `insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds)
+       values ('sync-changes', '* * * * *', now(), 60), ('full-resync', '0 2 * * *', now(), null)`,
+    )
+    const stops = CATALOGUES.en['schedules.pause.stops']
+    expect(await commands.pauseSchedule('sync-changes', 'its setting has the other off')).toBe(stops)
+    await database.pool.query('update dirsync.job_schedule set interval_seconds = 86400')
+    expect(await commands.pauseSchedule('full-resync', 'the other is paused')).toBe(stops)
+    const both = await listSchedules(database.pool)
+    expect(both.map(({ pause_effect }) => pause_effect)).toEqual(['stops', 'stops'])
   })
 })
 

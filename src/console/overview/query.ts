@@ -171,7 +171,7 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
       ...resultOf(overview, pace, alive, held),
       ...{ alerts, unknown_people, doubted, ignored_fields },
       stalled_jobs: schedules.filter(
-        ({ off, paused_at, pause_effect }) => !off && paused_at !== null && pause_effect === 'stalls',
+        ({ off, paused_at, pause_effect }) => !off && paused_at !== null && pause_effect !== 'none',
       ),
       money_for_person: { refunds: money.refund.for_person, topups: money.topup.for_person },
     },

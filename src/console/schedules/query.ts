@@ -43,8 +43,10 @@ export const Schedule = z.object({
   paused_by: z.string().nullable(),
   pause_reason: z.string().nullable(),
   pause_effect: z
-    .enum(['none', 'stalls', 'refused'])
-    .describe('What pausing means: nothing; employees stay out of sync; it is not permitted'),
+    .enum(['none', 'stalls', 'stops', 'refused'])
+    .describe(
+      'What pausing means: nothing; employees stay out of sync; no schedule sends what HR changes, as the other one that would is paused or off; it is not permitted',
+    ),
   run_requested_at: z.date().nullable().describe('Asked to run at once, and not begun yet'),
   run_requested_by: z.string().nullable(),
   ticks: z.array(Tick).describe('The latest ten, the latest first'),

@@ -112,7 +112,7 @@ export function jobShown(ask: Ask, schedule: Schedule, schedulerAlive: boolean):
         ? []
         : [
             {
-              notice: pause_effect === 'stalls' ? 'warn' : 'info',
+              notice: pause_effect === 'none' ? 'info' : 'warn',
               title: t('schedules.is_paused', { by: actorText(ask, schedule.paused_by ?? '') }),
               what: { foreign: pause_reason },
               next: pauseWarning(ask, schedule),
@@ -268,6 +268,7 @@ export function pauseWarning(
   { t, language }: Ask,
   { job, pause_effect }: Pick<Schedule, 'job' | 'pause_effect'>,
 ): string {
+  if (pause_effect === 'stops') return t('schedules.pause.stops')
   return pause_effect === 'stalls'
     ? textOr(language, `schedules.pause.${job}`, t('schedules.pause.stalls'))
     : t('schedules.pause.none')

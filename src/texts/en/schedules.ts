@@ -52,6 +52,8 @@ export const schedules = {
   'schedules.is_paused': 'Paused by {by}',
   'schedules.pause.none': 'Employees stay in sync without it.',
   'schedules.pause.stalls': 'Employees may stay out of sync until it is resumed.',
+  'schedules.pause.stops':
+    'While the sync of changes and the full run are both paused or off, what HR changes is sent only where a trigger in HR or HR_POLL_SECONDS notices it.',
   'schedules.pause.sync-changes':
     'Until it is resumed, what HR changes is sent by the full run, or sooner where a trigger in HR or HR_POLL_SECONDS notices it.',
   'schedules.pause.full-resync': 'Until it is resumed, changes made on the platform itself are not noticed.',

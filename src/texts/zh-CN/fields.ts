@@ -487,7 +487,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Switched off: by its setting, or as MIRRORS does not list its mirror':
     '未开启：由设置关闭，或 MIRRORS 未列出对应的镜像',
   'It did not run when it was due: no scheduler': '到时未执行：没有调度进程',
-  'What pausing means: nothing; employees stay out of sync; it is not permitted':
+  'What pausing means: nothing; employees stay out of sync; no schedule sends what HR changes, as the other one that would is paused or off; it is not permitted':
     '暂停的影响：没有影响、员工不再同步，或不允许暂停',
   'Asked to run at once, and not begun yet': '已要求立即执行，尚未开始',
   'The latest ten, the latest first': '最近十次触发，最近的在前',

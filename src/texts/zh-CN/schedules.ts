@@ -54,6 +54,8 @@ export const schedules = {
   'schedules.is_paused': '已被 {by} 暂停',
   'schedules.pause.none': '暂停它不影响员工数据同步。',
   'schedules.pause.stalls': '恢复之前，员工数据可能无法同步。',
+  'schedules.pause.stops':
+    '增量同步与全量同步均已暂停或关闭期间，人事系统的变更只有被其触发器或 HR_POLL_SECONDS 发现时才会发送。',
   'schedules.pause.sync-changes':
     '恢复之前，人事系统的变更由全量同步发送；人事系统中的触发器或 HR_POLL_SECONDS 发现的变更会更早发送。',
   'schedules.pause.full-resync': '恢复之前，无法发现平台一侧的改动。',
