@@ -214,6 +214,39 @@ describe('the page of a case', () => {
     for (const text of unsaid) expect(body).not.toContain(text)
     expect(await see(`/cases/${id}`, 'zh-CN')).not.toContain('</time>.')
   })
+
+  test.each([
+    ['open', 'paused_at = now()', 'dirsync tries again'],
+    ['retry_scheduled', 'paused_at = now()', 'dirsync retries it by itself'],
+    ['awaiting_activation', 'interval_seconds = null', 'dirsync checks by itself'],
+    ['snoozed', 'paused_at = now()', 'then dirsync retries it'],
+  ])('that is %s promises no retry while the cron job of retries has %s', async (state, stop, promise) => {
+    const id = await plant('e1', { state })
+    await console.pool.query(
+      `update dirsync.dead_letter set next_retry_at = now() + interval '1 day', snooze_until = '2999-01-01' where id = $1`,
+      [id],
+    )
+    await console.pool.query(
+      `insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds) values ('retry-due', '* * * * *', now(), 60)`,
+    )
+    const stopped = 'It is retried once “Retry due cases”, which is paused or off, runs again.'
+    const before = await see(`/cases/${id}`)
+    expect(before).toContain(promise)
+    expect(before).not.toContain(stopped)
+    await console.pool.query(`update dirsync.job_schedule set ${stop}`)
+    const body = await see(`/cases/${id}`)
+    expect(body).not.toContain(promise)
+    expect(body).toContain(`${stopped} <a href="/schedules?job=retry-due">`)
+    if (stop.startsWith('paused'))
+      expect((await see('/overview')).includes('until “Retry due cases” is resumed')).toBe(state !== 'open')
+    await console.pool.query('delete from dirsync.job_schedule')
+  })
+
+  test('that is snoozed says until when in its sentence', async () => {
+    const id = await plant('e1', { state: 'snoozed' })
+    await console.pool.query(`update dirsync.dead_letter set snooze_until = '2999-01-01' where id = $1`, [id])
+    expect(await see(`/cases/${id}`)).toMatch(/Snoozed until \S*2999\S*; then dirsync retries it by itself\./)
+  })
 })
 
 test('a case that is to be retried waits, and says so, while calls are paused or its work is halted', async () => {

@@ -9,8 +9,9 @@ import { isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { EMPLOYEE_STATUS_TONES } from '../employees/list-view.ts'
 import { whoText } from '../runs/words.ts'
+import { jobName, jobPath } from '../schedules/view.ts'
 import { asSentence, type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
-import { actionForm, copyable, duration, reasonField } from '../ui/parts.ts'
+import { actionForm, copyable, duration, reasonField, timeText } from '../ui/parts.ts'
 import { casesPath, employeePath } from '../ui/paths.ts'
 import { valueWords } from '../ui/shown.ts'
 import { caseStatus } from '../ui/states.ts'
@@ -164,7 +165,6 @@ function commandsOf({ id, state, entity, undoable, ...key }: CaseStory): string[
 // What is wrong, and what to do
 
 function verdict(ask: Ask, story: CaseStory): Block[] {
-  const { t } = ask
   const { state } = story
   const { message, remedy } = failureTexts(ask.language, story)
   const isRetried = state === 'retrying' || story.retry_run !== null
@@ -177,19 +177,28 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
       title: message,
       what: isOver || story.blocker?.has_changed ? null : holderWords(ask, story),
       todo: isOver ? null : remedy,
-      next: joined(
-        [
-          ...(isRetried
-            ? retryWords(ask, story)
-            : [t(`cases.next.${nextOf(story)}`, { key: short(story.blocked_by ?? '') })]),
-          isForAPerson && state === 'open' && story.next_retry_at
-            ? asSentence(ask, t('cases.next.unless'), { since: story.next_retry_at })
-            : null,
-        ],
-        ' ',
-      ),
+      next: joined([...(isRetried ? retryWords(ask, story) : nextWords(ask, story))], ' '),
     },
   ]
+}
+
+const RETRIED_WHEN_DUE: ReadonlySet<string> = new Set(['retry_scheduled', 'awaiting_activation', 'snoozed'])
+
+/** What comes next if no retry is requested. */
+function nextWords(ask: Ask, story: CaseStory): Words[] {
+  const { t } = ask
+  const { state, next_retry_at, snooze_until } = story
+  const stopped = story.retries_stopped && [
+    t('cases.next.stopped', { job: jobName(ask, 'retry-due') }),
+    { to: jobPath('retry-due'), text: t('common.details') },
+  ]
+  if (stopped && RETRIED_WHEN_DUE.has(state)) return stopped
+  const said = t(`cases.next.${nextOf(story)}`, {
+    key: short(story.blocked_by ?? ''),
+    time: snooze_until ? timeText(ask, snooze_until) : '',
+  })
+  if (state !== 'open' || !next_retry_at) return [said]
+  return [said, ...(stopped || [asSentence(ask, t('cases.next.unless'), { since: next_retry_at })])]
 }
 
 /** Which text says what comes next: what is not of HR's row does not reopen when that changes. */
@@ -263,7 +272,7 @@ function factsOf(ask: Ask, story: CaseStory): Block {
       [
         t('cases.snooze_ends'),
         // What is resolved or has failed since keeps the time.
-        story.state === 'snoozed' && story.snooze_until ? { at: story.snooze_until } : null,
+        story.state === 'snoozed' && story.snooze_until ? timeText(ask, story.snooze_until) : null,
       ],
       [t('cases.reason_given'), isSetAside ? story.note : null],
       [

@@ -357,6 +357,9 @@ export const CaseStory = DeadLetter.extend({
       'The held run that a retry waits for, as its plan has another HR row of the employee, or as none is deleted before it',
     ),
   retry_run: z.int().nullable().describe('The requested run that will retry it'),
+  retries_stopped: z
+    .boolean()
+    .describe('The cron job retry-due, which retries cases that are due, is paused or off'),
 })
 export type CaseStory = z.infer<typeof CaseStory>
 
@@ -376,6 +379,7 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
     { rows: halts },
     { rows: held },
     requested,
+    { rows: stopped },
   ] = await Promise.all([
     unresolvedCasesOf(db, { enterpriseCode, key: entity_key, except: id }),
     blocked_by === null ? null : readBlocker(db, id, { enterpriseCode, userid: blocked_by }),
@@ -419,11 +423,19 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
        order by r.id limit 1`,
       [id],
     ),
+    db.query<Pick<CaseStory, 'retries_stopped'>>(
+      `select exists (select from dirsync.job_schedule
+                      where job = 'retry-due' and (paused_at is not null or interval_seconds is null))
+                as retries_stopped`,
+    ),
   ])
   const { halt = null } = halts[0] ?? {}
   const { held_run = null } = held[0] ?? {}
   const retry_run = requested.rows[0]?.id ?? null
-  return { ...found, others, blocker, undoable: undoable[0] ?? null, attempts, halt, held_run, retry_run }
+  return {
+    ...{ ...found, others, blocker, undoable: undoable[0] ?? null, attempts, halt, held_run, retry_run },
+    ...onlyRow(stopped),
+  }
 }
 
 /** @param id of the case */

@@ -166,7 +166,8 @@ export const cases = {
   'cases.next.held_department':
     'No department is deleted while a run of employees is held. It is retried once run {run} is decided.',
   'cases.next.held': 'HR has changed the employee. It is retried once run {run} is decided.',
-  'cases.next.snoozed': 'It is snoozed. After that dirsync retries it by itself.',
+  'cases.next.snoozed': 'Snoozed until {time}; then dirsync retries it by itself.',
+  'cases.next.stopped': 'It is retried once “{job}”, which is paused or off, runs again.',
   'cases.next.ignored': 'It was accepted as it is. It reopens when HR changes the row.',
   'cases.next.ignored_field':
     'It was accepted as it is. dirsync still probes the field by itself, and the case reopens when more is withheld.',

@@ -310,6 +310,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Their cases that are neither resolved nor ignored': '其既未解决也未忽略的异常项',
   'The held run that a retry waits for, as its plan has another HR row of the employee, or as none is deleted before it':
     '重试所等待的待审批任务：其计划中有该员工的另一份人事数据，或审批之前不删除任何部门',
+  'The cron job retry-due, which retries cases that are due, is paused or off':
+    '重试到期异常项的定时任务 retry-due 已暂停或关闭',
   'The requested run that will retry it': '将重试该异常项的、已请求的同步任务',
   'The version of the case that the caller saw; if the case has changed since, the request is refused':
     '调用者所见的异常项版本；若此后有变化，则拒绝执行',
