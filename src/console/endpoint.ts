@@ -466,10 +466,14 @@ function parsed<Schema extends z.ZodType>(
     return issue.keys.map(key => ({
       ...error,
       path: [...issue.path, key],
-      said: message('said.unknown_here', { names: [key] }),
+      said: unknownHere([key]),
     }))
   })
   throw new Problem('invalid', message('said.problems', { problems: issues.map(problemIn) }), { errors })
+}
+
+function unknownHere(names: readonly string[]): Message {
+  return message('said.unknown_here', { names: names.map(name => `“${name}”`) })
 }
 
 /** Whether there is no value at all, of whichever kind it should be. */
@@ -487,7 +491,7 @@ function problemIn(issue: z.core.$ZodIssue): Message {
   const own = saidBySchema(issue.message)
   if (own.key !== 'said.words') return at(own)
   if (isMissing(issue)) return message('said.is_missing', { name })
-  if (issue.code === 'unrecognized_keys') return at(message('said.unknown_here', { names: issue.keys }))
+  if (issue.code === 'unrecognized_keys') return at(unknownHere(issue.keys))
   const wanted = wantedBy(issue)
   return wanted ? message('said.wanted_of', { what: name, wanted }) : message('said.no_form', { name })
 }

@@ -45,6 +45,8 @@ function newTranslator(language: Language): Translate {
 
 /** What ends a sentence that is put together. */
 export const FULL_STOP: Record<Language, string> = { en: '.', 'zh-CN': '。' }
+/** Between a name and what it names. */
+export const COLON: Record<Language, string> = { en: ': ', 'zh-CN': '：' }
 
 /** Whether there is a text of that name. */
 export function isTextKey(key: string): key is TextKey {

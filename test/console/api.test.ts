@@ -104,7 +104,7 @@ describe('a refused request', () => {
     expect(inBody.json().errors).toEqual([
       { pointer: '#/starts', code: 'invalid_format', detail: expect.stringContaining('22:00') },
       { pointer: '#/ends', code: 'missing', detail: 'ends is missing' },
-      { pointer: '#/what~1ever', code: 'unrecognized_keys', detail: 'there is no what/ever here' },
+      { pointer: '#/what~1ever', code: 'unrecognized_keys', detail: 'there is no “what/ever” here' },
     ])
     const inQuery = await console.ask('viewer', 'GET', '/api/v1/runs?limit=many&cursor=x')
     expect(inQuery.json().errors).toEqual([

@@ -67,7 +67,7 @@ describe('an unknown filter', () => {
   ])('does not make an action one on all cases: %j', async body => {
     const answer = await post('/api/v1/bulk', body)
     expect(answer.statusCode).toBe(422)
-    expect(answer.json().detail).toContain('there is no category here')
+    expect(answer.json().detail).toContain('there is no “category” here')
   })
 
   test('an address without a number is not found', async () => {
@@ -372,7 +372,7 @@ test('a case says that its holder holds the value until that one has changed', a
     )
   const hasChanged = async () => (await get(`/api/v1/cases/${id}`)).json().blocker.has_changed
   const holds = [
-    'Held by',
+    'Blocked by <a href="/employees/e9">',
     'holds the value that this employee should get',
     'their HR row has this value, too',
   ]

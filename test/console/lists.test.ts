@@ -144,7 +144,7 @@ describe('the list', () => {
     async (_, address) => {
       const unknown = also(address, 'nonsense=1')
       const refused = await console.ask('admin', 'GET', `/api/v1${unknown}`)
-      expect([refused.statusCode, refused.json().detail]).toEqual([422, 'there is no nonsense here'])
+      expect([refused.statusCode, refused.json().detail]).toEqual([422, 'there is no “nonsense” here'])
       expect((await console.ask('admin', 'GET', unknown)).statusCode).toBe(200)
       for (const [query, detail] of [
         ['limit=many', /^limit should be a number$/],

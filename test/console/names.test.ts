@@ -63,9 +63,9 @@ test.each(['/cases/1', '/employees/e1'])(
   'the notice of a duplicate on %s names the holder, and leads there',
   async url => {
     const found = banner(await shown('Tester Two', () => page('reviewer', url)))
-    expect(found).toMatch(/Held by.*<a href="\/employees\/e2">.*e2.*Tester Two/s)
+    expect(found).toMatch(/Blocked by.*<a href="\/employees\/e2">.*e2.*Tester Two/s)
     const masked = banner(await shown('>T*<', () => page('viewer', url)))
-    expect(masked).toMatch(/Held by.*<a href="\/employees\/e2">.*e2.*>T\*</s)
+    expect(masked).toMatch(/Blocked by.*<a href="\/employees\/e2">.*e2.*>T\*</s)
   },
 )
 

@@ -2,6 +2,7 @@ import type { SafeHtml } from '@remix-run/html-template'
 import { isThisMachine } from '../../lib/http-server.ts'
 import { actorText } from '../../texts/actor.ts'
 import { messagesIn } from '../../texts/message.ts'
+import { COLON } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import type { SessionRow } from '../auth/sessions.ts'
 import { LOCAL, type UserRow } from '../auth/users.ts'
@@ -162,7 +163,7 @@ export function userShown(ask: Ask, user: UserResult, sessions: SessionRow[], to
     blocks: [
       {
         facts: [
-          [t('access.role'), [term('role', user.role), ': ', t(`access.may.${user.role}`)]],
+          [t('access.role'), [term('role', user.role), COLON[ask.language], t(`access.may.${user.role}`)]],
           [t('access.signs_in_by'), t(`access.way.${wayOf(user)}`)],
           [
             t('access.last_sign_in'),

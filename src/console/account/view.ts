@@ -1,4 +1,5 @@
 import { html } from '@remix-run/html-template'
+import { COLON } from '../../texts/texts.ts'
 import { sessionTable } from '../access/view.ts'
 import type { Ask } from '../ask.ts'
 import { LOCAL } from '../auth/users.ts'
@@ -16,7 +17,10 @@ export function accountShown(ask: Ask, account: AccountResult): Shown {
       {
         facts: [
           [t('auth.name'), account.name],
-          [t('access.role'), [term('role', account.role), ': ', t(`access.may.${account.role}`)]],
+          [
+            t('access.role'),
+            [term('role', account.role), COLON[ask.language], t(`access.may.${account.role}`)],
+          ],
         ],
       },
       passwordSection(ask, account),

@@ -7,7 +7,7 @@ import { type AlertsReport, isUrgent, type QuietHours, type RuleReport } from '.
 import type { DescribedSetting } from '../../doctor/settings.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
-import { textOr } from '../../texts/texts.ts'
+import { COLON, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { LANGUAGE_NAMES } from '../ui/layout.ts'
@@ -168,7 +168,7 @@ export function channelsShown(ask: Ask, result: AlertsReport, settings: readonly
               .filter(({ state }) => state === 'failing')
               .map(
                 ({ name, last_answer }): Block => ({
-                  text: [{ code: name }, ': ', { foreign: last_answer }],
+                  text: [{ code: name }, COLON[ask.language], { foreign: last_answer }],
                 }),
               ),
             heartbeat(ask, result),

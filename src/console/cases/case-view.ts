@@ -5,7 +5,7 @@ import { FOR_A_PERSON, openStates } from '../../sync/cases/cases.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts, inLanguage } from '../../texts/failures.ts'
 import { isSaid, type Said } from '../../texts/message.ts'
-import { isTextKey, textOr } from '../../texts/texts.ts'
+import { COLON, isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { EMPLOYEE_STATUS_TONES } from '../employees/list-view.ts'
 import { whoText } from '../runs/words.ts'
@@ -478,7 +478,6 @@ function vendorText(ask: Ask, story: CaseStory, appId: string): string {
   const { t } = ask
   const key = `code.${story.platform_code}.meaning`
   const message = isTextKey(key) ? t(key) : categoryName(ask, story.category)
-  const colon = ask.language === 'zh-CN' ? '：' : ': '
   const facts: [name: string, value: string | number | null][] = [
     [t('cases.vendor_app'), appId],
     [t('cases.vendor_operation'), INTERFACES[story.operation] ?? story.operation],
@@ -493,7 +492,9 @@ function vendorText(ask: Ask, story: CaseStory, appId: string): string {
   return [
     t('cases.vendor_intro'),
     '',
-    ...facts.filter(([, value]) => value !== null).map(([name, value]) => `${name}${colon}${value}`),
+    ...facts
+      .filter(([, value]) => value !== null)
+      .map(([name, value]) => `${name}${COLON[ask.language]}${value}`),
     '',
     t('cases.vendor_again'),
   ].join('\n')

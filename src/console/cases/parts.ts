@@ -50,7 +50,7 @@ export function holderWords({ t }: Ask, of: { enterprise_code: string; blocked_b
   const { enterprise_code: enterpriseCode, blocked_by: userid } = of
   if (userid === null) return null
   const text = [{ code: short(userid) }, { nameOf: { enterpriseCode, userid } }]
-  return [t('cases.holder'), ' ', { to: employeePath({ enterpriseCode, userid }), text }]
+  return [t('cases.blocked_by'), ' ', { to: employeePath({ enterpriseCode, userid }), text }]
 }
 
 /** The field that failed, or else the operation. */

@@ -2,7 +2,7 @@ import { html, type SafeHtml } from '@remix-run/html-template'
 import { scheduleLine } from '../../doctor/settings.ts'
 import { capitalised } from '../../lib/text.ts'
 import { actorText } from '../../texts/actor.ts'
-import { textOr } from '../../texts/texts.ts'
+import { COLON, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, joined, type NoticeBlock, type Shown, tableOf, type Words } from '../shown.ts'
 import { actionForm, duration, reasonField, type Tone } from '../ui/parts.ts'
@@ -70,7 +70,11 @@ export function jobTable(ask: Ask, schedules: readonly Schedule[]): Block {
       { title: t('schedules.when'), gives: true, of: schedule => whenText(ask, schedule) },
       {
         title: t('schedules.next'),
-        of: row => joined([nextTick(ask, row), row.pause_reason && { foreign: row.pause_reason }], ': '),
+        of: row =>
+          joined(
+            [nextTick(ask, row), row.pause_reason && { foreign: row.pause_reason }],
+            COLON[ask.language],
+          ),
       },
       { title: t('schedules.latest'), of: ({ ticks: [tick] }) => tick && latestTick(ask, tick) },
       { title: t('schedules.ticks'), spare: true, only: 'page', of: ({ ticks }) => marks(ask, ticks) },

@@ -61,7 +61,6 @@ export const cases = {
   'cases.cause': 'Cause',
   'cases.state': 'State',
   'cases.blocked_by': 'Blocked by',
-  'cases.holder': 'Held by',
   'cases.age': 'Since',
   'cases.failures': 'Failures',
   'cases.next_try': 'Next try',

@@ -60,7 +60,6 @@ export const cases = {
   'cases.cause': '失败原因',
   'cases.state': '状态',
   'cases.blocked_by': '受阻于',
-  'cases.holder': '占用者：',
   'cases.age': '产生于',
   'cases.failures': '出现次数',
   'cases.next_try': '下次重试',

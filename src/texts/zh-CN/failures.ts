@@ -701,7 +701,7 @@ export const failures = {
   'said.no_event_id': 'Last-Event-ID：应为事件的 id，即整数',
   'said.key_in_use': '使用此 Idempotency-Key 的请求仍在进行，或结束时没有答复：请先查看其结果，再使用新的',
   'said.wrong_at': '{name}：{wanted}',
-  'said.unknown_here': '此处没有 {names}',
+  'said.unknown_here': '此处没有{names}',
   'said.is_missing': '缺少 {name}',
   'said.wanted_type': '应为 {type}',
   'said.wanted_type_an': '应为 {type}',
