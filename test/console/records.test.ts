@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
 import { inLanguage } from '../../src/texts/failures.ts'
+import { inWords, toStore } from '../../src/texts/message.ts'
 import { translator } from '../../src/texts/texts.ts'
 import { senderAt } from '../sync/journal.ts'
 import { ConsoleUnderTest } from './console-under-test.ts'
@@ -487,6 +488,25 @@ test('a mirror whose last run left something out says so above its rows', async 
     `insert into dirsync.sync_run (kind, state, started_at, finished_at) values ('taxpayers', 'done', now(), now())`,
   )
   expect(await page()).not.toContain('may be out of date')
+})
+
+test('a mirror whose last run left something out does not look like one that was read in full in any list', async () => {
+  const pageOf = async (path: string) => (await console.browse('viewer', 'GET', path)).body
+  const [mark, why] = ['The last read left something out', 'Only the enterprise is halted']
+  const ended = async (message: string | null) => {
+    await console.pool.query(
+      `insert into dirsync.sync_run (kind, state, planned, result, message, requested_at, finished_at)
+       values ('orders', 'done', 90, '{"rows": {"read": 40, "changed": 7}}', $1, now(), now())`,
+      [message],
+    )
+  }
+  await ended(null)
+  expect(await pageOf('/mirrors')).not.toContain(mark)
+  await ended(toStore(inWords(why)))
+  expect(await pageOf('/mirrors')).toContain(mark)
+  for (const path of ['/runs', '/overview'])
+    expect(await pageOf(path)).toMatch(new RegExp(`${why}.*40 read, 7 new or different`, 's'))
+  await console.pool.query(`delete from dirsync.sync_run where kind = 'orders'`)
 })
 
 test('what was sent since the backup may be missing: Money says so for 30 days after a restore', async () => {

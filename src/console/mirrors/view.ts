@@ -49,7 +49,12 @@ export function mirrorsBody(ask: Ask, statuses: MirrorStatus[]): SafeHtml {
           title: t('mirrors.by_schedule'),
           cell: ({ on }) => state(on ? 'ok' : 'off', t(on ? 'mirrors.on' : 'mirrors.off')),
         },
-        { title: t('mirrors.last_read'), cell: ({ last }) => last && lastRead(ask, last) },
+        {
+          title: t('mirrors.last_read'),
+          cell: ({ last }) =>
+            last &&
+            html`${lastRead(ask, last)}${isPartial(last) ? html` ${state('warn', t('mirrors.last_partial'))}` : ''}`,
+        },
         {
           title: t('mirrors.read'),
           kind: 'number',
@@ -96,6 +101,11 @@ type Run = NonNullable<MirrorStatus['last']>
 
 function lastRead(ask: Ask, { id, state: name, finished_at }: Run): SafeHtml {
   return html`<a href="/runs/${id}">${time(ask, finished_at)}</a>${name === 'done' ? '' : html` ${wordsOf(ask, runStatus(name))}`}`
+}
+
+/** Whether it left something out: one that had nothing to ask for has a message, too. */
+function isPartial({ state, message, parts }: Run): boolean {
+  return state === 'done' && message !== null && parts !== null && parts > 0
 }
 
 function nextRead(ask: Ask, { on, next_read_at, paused_at }: MirrorStatus): Part | null {

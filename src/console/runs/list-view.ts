@@ -130,8 +130,7 @@ function whatOf(ask: Ask, run: ListedRun): Words {
   if (run.state === 'running') return progressOf(ask, run)
   if (run.state === 'held') return { to: `/runs/${run.id}/plan`, text: ask.t('runs.look_at_plan') }
   if (run.undecided !== null && run.state !== 'superseded') return partsText(ask, run)
-  if (run.rows) return ask.t('runs.rows', run.rows)
-  const outcomes = outcomesText(ask, run.outcomes)
+  const outcomes = run.rows ? ask.t('runs.rows', run.rows) : outcomesText(ask, run.outcomes)
   if (run.state === 'done' && !run.message)
     return outcomes || (run.planned ? '' : ask.t('runs.nothing_to_do'))
   const message = runMessage(ask.language, run)
