@@ -48,7 +48,8 @@ test('the time left is said as on a page, with its figures', () => {
     [{ ...none, state: 'rate_unknown' }, 'the rate is not yet known', ` (${figures})`],
     ...(
       [
-        [0.2, 'almost done'],
+        [0, 'about 1 s left'],
+        [0.2, 'about 1 s left'],
         [4.1, 'about 5 s left'],
         [711.5, 'about 12 min left'],
       ] as const

@@ -57,8 +57,7 @@ export function partsText(ask: Ask, run: { outcomes: Record<string, number>; rej
 export function timeLeftText(ask: Pick<Ask, 'language' | 't'>, left: TimeLeft | null): string {
   if (left === null) return ''
   const { state, seconds, paused_ms, later } = left
-  if (seconds !== null && seconds < 1) return ask.t('runs.moment_left')
-  const ms = paused_ms ?? Math.ceil(seconds ?? 0) * 1000
+  const ms = paused_ms ?? Math.max(1, Math.ceil(seconds ?? 0)) * 1000
   return ask.t(`time_left.${state}`, { time: duration(ask, ms), count: later })
 }
 

@@ -38,7 +38,6 @@ export const runs = {
   'runs.look_at_plan': 'Look at the plan',
   'runs.progress': '{done, number} of {total, number} ({percent})',
   'runs.in_hand': '{count, plural, one {# entry is} other {# entries are}} still in progress',
-  'runs.moment_left': 'almost done',
 
   'runs.start': 'Start a run',
   'runs.start_kind': 'Start: {kind}',

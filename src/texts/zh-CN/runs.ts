@@ -39,7 +39,6 @@ export const runs = {
   'runs.look_at_plan': '查看计划',
   'runs.progress': '{done, number} / {total, number}（{percent}）',
   'runs.in_hand': '还有 {count, number} 项正在处理',
-  'runs.moment_left': '即将完成',
 
   'runs.start': '启动同步任务',
   'runs.start_kind': '启动：{kind}',
