@@ -364,6 +364,11 @@ test('a case says that its holder holds the value until that one has changed', a
     `insert into dirsync.employee (userid, source_hash, acknowledged_hash, platform_state)
      select 'e9', h, h, 'in_service' from gen_random_uuid() h`,
   )
+  await console.pool.query(
+    `insert into dirsync.employee (userid, source_hash, parked_hash, platform_state)
+     select 'e1', h, h, 'in_service' from gen_random_uuid() h`,
+  )
+  const employee = () => see('/employees/e1?hr=no')
   const update = (...fields: string[]) =>
     console.pool.query(
       `insert into dirsync.attempt (operation, entity_key, started_at, duration_ms, outcome, fields)
@@ -379,10 +384,12 @@ test('a case says that its holder holds the value until that one has changed', a
   await update('email')
   expect(await hasChanged()).toBe(false)
   for (const text of holds) expect(await see(`/cases/${id}`)).toContain(text)
+  expect(await employee()).toContain(holds[0])
   await update('mobile', 'name')
   expect(await hasChanged()).toBe(true)
   const body = await see(`/cases/${id}`)
   for (const text of holds) expect(body).not.toContain(text)
+  expect(await employee()).not.toContain(holds[0])
   expect(body).toContain('has changed since it was refused: a retry tells whether it is free.')
   expect(await see(`/cases/${id}`, 'zh-CN')).toContain('此后其平台数据已变更')
 })

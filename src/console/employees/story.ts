@@ -102,6 +102,10 @@ export const EmployeeStory = z.object({
         occurrences: true,
         last_failed_at: true,
         next_retry_at: true,
+      }).extend({
+        holder_has_changed: z
+          .boolean()
+          .describe('The holder has changed since the case failed last: the value may be free'),
       }),
     )
     .describe('Those of the employee, and of the enterprise about a withheld field; open ones first'),
@@ -174,11 +178,11 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
       ),
       read<EmployeeStory['dead_letters'][number]>(
         `select id, entity, operation, field, category, state, message, remedy, blocked_by, occurrences,
-                last_failed_at, next_retry_at
-         from (select d.* from dirsync.dead_letter d
+                last_failed_at, next_retry_at, holder_has_changed
+         from (select d.*, dirsync.holder_has_changed(d) as holder_has_changed from dirsync.dead_letter d
                where enterprise_code = $1 and entity_key = $2 and entity = 'employee'
                union all
-               select d.* from (select enterprise_code, unnest(withheld) as field
+               select d.*, false from (select enterprise_code, unnest(withheld) as field
                                 from dirsync.employee where enterprise_code = $1 and userid = $2) b
                join dirsync.dead_letter d on ${IS_CASE_OF_BLOCK}) d
          order by state in ('resolved', 'ignored'), entity = 'enterprise', id desc`,

@@ -303,6 +303,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'The other cases of the swap': '互换号码的其他异常项',
   'Other unresolved cases of the same employee or department': '同一员工或部门的其他未解决异常项',
   'The last step, if it can be taken back, and until when': '可以撤销的最近一步，以及撤销的截止时间',
+  'The holder has changed since the case failed last: the value may be free':
+    '该异常项最近一次失败后占用者已变更，该值可能已可用',
   'Who has to change first': '需先变更的员工',
   'null: no run has seen them': 'null 表示没有同步任务见过此人',
   'The platform has other data of them, or has them no longer, since the case failed last: the value may be free':

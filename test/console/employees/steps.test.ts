@@ -79,6 +79,7 @@ function deadLetter(category: string, differs: Partial<Case> = {}): Case {
     occurrences: 1,
     last_failed_at: AT,
     next_retry_at: null,
+    holder_has_changed: false,
     ...differs,
   }
 }
