@@ -232,11 +232,13 @@ export const PLATFORM_CODES = {
   },
   1002200106: {
     name: 'no_permission',
-    meaning: 'The department belongs to another enterprise.',
+    meaning: 'The department is not in this enterprise.',
     disposition: 'park',
     category: 'no_permission',
-    remedy: 'Check to which enterprise the department belongs, and correct its enterprise code in HR.',
-    remedyBesideHr: 'Find out to which enterprise the department belongs, and name that one.',
+    remedy:
+      'If the enterprise had it and it is gone there, ignore this case. Otherwise check to which enterprise it belongs, and correct its enterprise code in HR.',
+    remedyBesideHr:
+      'Nothing to do if the enterprise had it and it is gone there. Otherwise find out to which enterprise it belongs, and name that one.',
   },
   1002212002: {
     name: 'base_department',

@@ -657,6 +657,30 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     )
   }
 
+  once(
+    'a deletion whose answer was lost is over once the platform has the code in another enterprise alone',
+    async () => {
+      const both = [{ dept_code: 'G' }, { dept_code: 'G', enterprise_code: 'E2' }]
+      await company.control('POST', 'departments', both)
+      await closed('G')
+      await faults({
+        operation: 'department/delete',
+        match: { dept_code: 'G' },
+        loseAnswer: true,
+        times: 1,
+      })
+      expect((await company.run('departments')).result?.outcomes).toEqual({ deleted: 1 })
+      expect(await attempts('G')).toMatchObject([
+        { outcome: 'retry' },
+        { outcome: 'deleted', platform_code: '1002200106' },
+      ])
+      expect(await company.cases('G')).toEqual([])
+      expect(await company.spent(() => company.run('departments'))).toEqual({})
+      const { departments } = await company.control<{ departments: object[] }>('GET', 'state')
+      expect(departments).toContainEqual(expect.objectContaining(both[1] as object))
+    },
+  )
+
   once('a department is kept in which the platform has someone whose row in HR breaks a rule', async () => {
     await joins(70, 'U', 'ask him')
     expect(await company.spent(() => company.run('changes'))).toEqual({ 'employee/get': 1 })

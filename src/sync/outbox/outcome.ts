@@ -120,7 +120,7 @@ interface Execution {
    * Cases that wait for that are retried.
    */
   changed: boolean
-  /** The outcome of an update that this execution, or one before it, sent is unknown. */
+  /** The outcome of an update or deletion that this execution, or one before it, sent is unknown. */
   sentUnknown: boolean
 }
 

@@ -86,7 +86,8 @@ interface DepartmentJob {
 
 /**
  * Deletes one department, if HR still wants it and nothing is left below it. One whose child could not be deleted is planned
- * again once the child is gone. A department that the platform does not know has reached its goal (section 4.6).
+ * again once the child is gone. A department that the platform does not know has reached its goal (section 4.6); so has one that
+ * only another enterprise has, if an earlier execution may have deleted it.
  */
 export async function deleteDepartment(job: DepartmentJob, platform: CountedPlatform): Promise<JobResult> {
   const { enterpriseCode, deptCode } = job
@@ -95,7 +96,9 @@ export async function deleteDepartment(job: DepartmentJob, platform: CountedPlat
     await platform.deleteDepartment({ dept_code: deptCode, ...enterpriseParams(enterpriseCode) })
   } catch (thrown) {
     const { error, verdict } = refusalOf(thrown)
-    if (verdict.disposition !== 'done') throw error
+    const isGone =
+      verdict.disposition === 'done' || (job.claim.sentUnknown && verdict.category === 'no_permission')
+    if (!isGone) throw error
     return finished('deleted', {
       ...DELETED,
       platformCode: error.platformCode ?? null,

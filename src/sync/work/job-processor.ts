@@ -554,7 +554,7 @@ function settlementOf(
   const isAccepted = (employee?.fields.length ?? 0) > 0
   const hasNone = claimed.cases.length === 0 && claimed.blocks.every(({ probing }) => !probing)
   const isGone = claimed.isLocated && employee?.memory.platformState === 'absent'
-  const sentUnknown = claimed.sentUnknown || (platform.mayHaveUpdated && !isAccepted)
+  const sentUnknown = claimed.sentUnknown || (platform.mayHaveWritten && !isAccepted)
   return {
     ...result,
     // Without a case or a probe there is none to resolve, and most settlements are one statement.
