@@ -2,8 +2,15 @@ import type { ClientBase } from '../lib/database.ts'
 import { storableRows } from '../lib/storable.ts'
 import type { LimitAccount } from '../platform/operations/account.ts'
 import { enterpriseParams } from '../platform/request.ts'
+import { message } from '../texts/message.ts'
 import type { MirrorTask } from './mirror.ts'
-import type { CountedCalls, MirrorReader, Reading, ReadingPlan } from './mirror-reader.ts'
+import {
+  type CountedCalls,
+  listName,
+  type MirrorReader,
+  type Reading,
+  type ReadingPlan,
+} from './mirror-reader.ts'
 
 const OPERATION = 'assets/limit/enterprise/get'
 
@@ -30,29 +37,42 @@ export class AccountReader implements MirrorReader {
   }
 
   async read({ enterpriseCode }: MirrorTask, calls: CountedCalls): Promise<Reading> {
-    const accounts = await calls.make((client, options) =>
-      client.limitAccounts.list(enterpriseParams(enterpriseCode), options),
-    )
-    // A row without an id cannot be stored.
+    // As it came: the client's `list` does not tell null from an empty list.
+    const answer = (await calls.make((client, options) =>
+      client.call(OPERATION, enterpriseParams(enterpriseCode), options),
+    )) as LimitAccount[] | null
+    const accounts = answer ?? []
+    // A row without an id cannot be stored, and may be one that is known.
     const kept = accounts.flatMap(account =>
       account.account_openid === null ? [] : [{ ...account, account_openid: account.account_openid }],
     )
+    const isWhole =
+      answer !== null &&
+      kept.length === accounts.length &&
+      kept.every(({ sub_limits }) => !sub_limits?.some(sub => sub.id === null))
+    const list = listName(enterpriseCode, OPERATION)
     return {
       // What is stored has sub-accounts, too.
       rows: kept.reduce((sum, { sub_limits }) => sum + 1 + (sub_limits?.length ?? 0), 0),
-      store: async db => ({ changed: await storeAccounts(db, enterpriseCode, kept), next: null }),
+      store: async db => ({
+        changed: await storeAccounts(db, enterpriseCode, kept, isWhole),
+        next: null,
+        notes: isWhole ? [] : [message('said.odd_lists', { lists: 1, list })],
+      }),
     }
   }
 }
 
 /**
- * Stores an enterprise's accounts. Those that the platform no longer shows are marked gone; unchanged ones are not written.
+ * Stores an enterprise's accounts; unchanged ones are not written.
+ * @param isWhole whether those that are not among them are marked gone
  * @returns how many accounts and sub-accounts were new, different or gone
  */
 async function storeAccounts(
   db: ClientBase,
   enterpriseCode: string,
   accounts: (LimitAccount & { account_openid: string })[],
+  isWhole: boolean,
 ): Promise<number> {
   const subAccounts = accounts.flatMap(({ account_openid, sub_limits }) =>
     (sub_limits ?? []).filter(sub => sub.id !== null).map(sub => ({ account_openid, ...sub })),
@@ -81,15 +101,15 @@ async function storeAccounts(
     ),
     await db.query(
       `update dirsync.limit_account set gone_at = now(), changed_at = now()
-       where enterprise_code = $1 and gone_at is null and account_openid <> all ($2)`,
-      [enterpriseCode, accounts.map(account => account.account_openid)],
+       where $3 and enterprise_code = $1 and gone_at is null and account_openid <> all ($2)`,
+      [enterpriseCode, accounts.map(account => account.account_openid), isWhole],
     ),
     await db.query(
       `update dirsync.limit_sub_account s set gone_at = now(), changed_at = now()
-       where enterprise_code = $1 and gone_at is null
+       where $4 and enterprise_code = $1 and gone_at is null
          and not exists (select from unnest($2::text[], $3::text[]) as shown (account_openid, id)
                          where shown.account_openid = s.account_openid and shown.id = s.id)`,
-      [enterpriseCode, subAccounts.map(sub => sub.account_openid), subAccounts.map(sub => sub.id)],
+      [enterpriseCode, subAccounts.map(sub => sub.account_openid), subAccounts.map(sub => sub.id), isWhole],
     ),
   ]
   return results.reduce((sum, { rowCount }) => sum + (rowCount ?? 0), 0)

@@ -140,8 +140,8 @@ export class PlatformClient {
 
   readonly limitAccounts = {
     /** The enterprise's limit accounts, or a named one (section 4.9). */
-    list: (query: LimitAccountQuery = {}, options?: CallOptions): Promise<LimitAccount[]> =>
-      this.#session.call(limitAccountGet, query, options),
+    list: async (query: LimitAccountQuery = {}, options?: CallOptions): Promise<LimitAccount[]> =>
+      (await this.#session.call(limitAccountGet, query, options)) ?? [],
   }
 
   readonly taxpayers = {

@@ -640,6 +640,30 @@ describe('limit accounts', () => {
       delete from dirsync.limit_sub_account where account_openid = 'A9'`)
   })
 
+  test.each([
+    ['null in place of a list', null],
+    [
+      'a row without an id',
+      [account('A1', { sub_limits: [{ id: 2 }] }), account('', { account_openid: null })],
+    ],
+    ['a sub-account without an id', [account('A1', { sub_limits: [{ id: null }] }), account('A2')]],
+  ])('are not marked gone by %s; the run says so', async (_, data) => {
+    const gone = async () =>
+      (await kept()).flat().map(({ account_openid, id, gone_at }) => [account_openid, id, gone_at !== null])
+    await company.run('accounts')
+    const before = await gone()
+    const answer = { operation: 'assets/limit/enterprise/get', times: 1 }
+    await company.control('POST', 'faults', [{ ...answer, body: JSON.stringify({ code: 0, data }) }])
+    expect(await company.run('accounts')).toMatchObject({
+      state: 'done',
+      message: expect.stringMatching(
+        /nothing of them is marked gone: 1, such as assets\/limit\/enterprise\/get\.$/,
+      ),
+    })
+    expect(await gone()).toEqual(before)
+    expect(await company.run('accounts')).toMatchObject({ state: 'done', message: null })
+  })
+
   test('are kept after an answer without a list, which is asked for again', async () => {
     const before = await kept()
     await company.control('POST', 'faults', [

@@ -34,7 +34,8 @@ export const limitAccountGet = defineOperation({
     account_openid: text(32).optional(),
     enterprise_code: enterpriseCode.optional(),
   }),
-  response: rows(limitAccount),
+  /** Null is not the same as no accounts: mirrors mark nothing gone then. */
+  response: z.array(limitAccount).nullable(),
 })
 
 export type LimitAccountQuery = z.input<typeof limitAccountGet.request>
