@@ -2,12 +2,12 @@ import type { ClientBase } from '../lib/database.ts'
 import { storableRows } from '../lib/storable.ts'
 import type { LimitAccount } from '../platform/operations/account.ts'
 import { enterpriseParams } from '../platform/request.ts'
-import { message } from '../texts/message.ts'
 import type { MirrorTask } from './mirror.ts'
 import {
   type CountedCalls,
   listName,
   type MirrorReader,
+  notesOfOdd,
   type Reading,
   type ReadingPlan,
 } from './mirror-reader.ts'
@@ -50,14 +50,13 @@ export class AccountReader implements MirrorReader {
       answer !== null &&
       kept.length === accounts.length &&
       kept.every(({ sub_limits }) => !sub_limits?.some(sub => sub.id === null))
-    const list = listName(enterpriseCode, OPERATION)
     return {
       // What is stored has sub-accounts, too.
       rows: kept.reduce((sum, { sub_limits }) => sum + 1 + (sub_limits?.length ?? 0), 0),
       store: async db => ({
         changed: await storeAccounts(db, enterpriseCode, kept, isWhole),
         next: null,
-        notes: isWhole ? [] : [message('said.odd_lists', { lists: 1, list })],
+        notes: notesOfOdd(listName(enterpriseCode, OPERATION), !isWhole),
       }),
     }
   }

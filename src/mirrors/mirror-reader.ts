@@ -103,6 +103,11 @@ export function notesOfShort(list: string, short: ShortList | null): Message[] {
   return short === null ? [] : [message('said.short_lists', { lists: 1, list, ...short })]
 }
 
+/** Names a list of which nothing is marked gone, if it may lack rows that nothing counts. */
+export function notesOfOdd(list: string, isOdd: boolean): Message[] {
+  return isOdd ? [message('said.odd_lists', { lists: 1, list })] : []
+}
+
 /** Pages of one pass, in case a platform neither counts nor ends. */
 const MAX_PAGES = 10_000
 

@@ -12,6 +12,7 @@ import {
   listName,
   type MirrorReader,
   nextPage,
+  notesOfOdd,
   notesOfShort,
   type Reading,
   type ReadingPlan,
@@ -64,6 +65,7 @@ export class TaxpayerReader implements MirrorReader {
     const found = new Map<string, Taxpayer & { taxpayer_name: string }>()
     const seen = new RowsSeen<Taxpayer>(OPERATION, keyOfTaxpayer)
     let short: ShortList | null = null
+    let isOdd = false
     const query = {
       identifier: entityKey,
       taxpayer_nature: nature,
@@ -90,8 +92,10 @@ export class TaxpayerReader implements MirrorReader {
       const after = nextPage(cursor, { ...read, found: seen.found })
       next = after.next
       short = after.short
+      // It may be null in place of a page.
+      isOdd = answer.data_list.length === 0 && answer.total_count === null && answer.has_next === null
     }
-    const isWhole = short === null
+    const isWhole = short === null && !isOdd
     const asked = { enterpriseCode, identifier: entityKey, nature, isWhole }
     const list = listName(enterpriseCode, entityKey, detail)
     return {
@@ -99,7 +103,7 @@ export class TaxpayerReader implements MirrorReader {
       store: async db => ({
         changed: await storeTaxpayers(db, asked, [...found.values()]),
         next: null,
-        notes: notesOfShort(list, short),
+        notes: [...notesOfShort(list, short), ...notesOfOdd(list, isOdd)],
       }),
     }
   }
@@ -107,7 +111,7 @@ export class TaxpayerReader implements MirrorReader {
 
 /**
  * Stores all taxpayers that the platform returned for an identification number and a nature. Those that it no longer shows are
- * marked gone, unless it returned fewer than it counts; unchanged rows are not written.
+ * marked gone if they are the whole list; unchanged rows are not written.
  * @returns how many were new, different or gone
  */
 async function storeTaxpayers(

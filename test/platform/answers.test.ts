@@ -259,6 +259,13 @@ test('a page of taxpayers', async () => {
   })
 })
 
+test('null in place of a page of taxpayers is an empty one that counts nothing', async () => {
+  platform.plan('taxpayer/findList', ok(null), ok(null))
+  const none = { total_count: null, has_next: null, data_list: [] }
+  expect(await client.taxpayers.page({ identifier: 'I' })).toEqual(none)
+  expect(await client.taxpayers.list({ identifier: 'I' }).next()).toEqual({ done: true, value: null })
+})
+
 test('of two token queries the second waits a second, sixty a minute, and holds up nothing else', async () => {
   const answer = () => envelope(0, 'OK', { access_token: 't', expires_in: 60 })
   platform.plan('token/getTokenInfo', answer(), answer())

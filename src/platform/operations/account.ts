@@ -64,14 +64,17 @@ export const taxpayerList = defineOperation({
     page_no: whole(1, MOST_PAGES).optional(),
     page_size: whole(1, 100).optional(),
   }),
-  response: z.object({
-    total_count: wholeOrNull,
-    has_next: z
-      .boolean()
-      .nullish()
-      .transform(value => value ?? null),
-    data_list: rows(taxpayer),
-  }),
+  response: z
+    .object({
+      total_count: wholeOrNull,
+      has_next: z
+        .boolean()
+        .nullish()
+        .transform(value => value ?? null),
+      data_list: rows(taxpayer),
+    })
+    .nullable()
+    .transform(page => page ?? { total_count: null, has_next: null, data_list: [] }),
   isAbout: ({ identifier }, { data_list }) =>
     data_list.length === 0 || data_list.some(row => isAsked(identifier, row.identifier)),
 })
