@@ -278,11 +278,19 @@ export const CIRCUMSTANCES = {
   unavailable: {
     name: 'unavailable',
     meaning:
-      'The platform could not be reached, did not answer in time, or answered with something unusable.',
+      'The platform could not be reached, did not answer in time, or answered with a server error (HTTP 5xx).',
     disposition: 'retry',
     category: 'platform_unavailable',
     remedy:
       'Check the network and PLATFORM_BASE_URL with `dirsync doctor`, ask the vendor whether the platform is up, then retry.',
+  },
+  unreadable: {
+    name: 'unreadable',
+    meaning: "The platform's answer is not what the specification says, so dirsync cannot use it.",
+    disposition: 'retry',
+    category: 'platform_unavailable',
+    remedy:
+      'Show the vendor the trace id and the fields that are named; if none is, check with `dirsync doctor` that PLATFORM_BASE_URL leads to the platform and to no proxy. Then retry.',
   },
   unclassified: {
     name: 'unclassified',

@@ -57,6 +57,8 @@ export interface PlatformFailure {
   readonly outcomeKnown: boolean
   /** With `invalid_request`. */
   readonly problems?: readonly ParameterProblem[] | undefined
+  /** With `malformed`: some fields of the answer that are not as specified, such as `data_list.0.status`; never their values. */
+  readonly unreadable?: readonly string[] | undefined
 }
 
 /** A failed call to the platform: the facts, and what to do about them. */
@@ -73,6 +75,7 @@ export class PlatformError extends Error implements PlatformFailure {
   readonly retryAfterMs?: number | undefined
   readonly outcomeKnown: boolean
   readonly problems?: readonly ParameterProblem[] | undefined
+  readonly unreadable?: readonly string[] | undefined
   /** What to do about the failure; `verdict` says more. */
   readonly disposition: Disposition
   readonly #verdict: Verdict
@@ -93,6 +96,7 @@ export class PlatformError extends Error implements PlatformFailure {
     this.retryAfterMs = failure.retryAfterMs
     this.outcomeKnown = failure.outcomeKnown
     this.problems = failure.problems
+    this.unreadable = failure.unreadable
     this.disposition = verdict.disposition
     this.#verdict = verdict
     this.#said = said
@@ -186,16 +190,21 @@ const IS_ABOUT_HR = /^(?:employee|department)\//
 /** An entry's verdict for one operation, once the client has renewed the token or corrected its clock, and that did not help. */
 function verdictBy(
   entry: CatalogueEntry,
-  failure: Pick<PlatformFailure, 'problems' | 'retryAfterMs'>,
+  failure: Pick<PlatformFailure, 'problems' | 'unreadable' | 'retryAfterMs'>,
   operation: string,
 ): Verdict {
   const isAboutHr = IS_ABOUT_HR.test(operation)
+  const said = messagesOf(entry, isAboutHr)
   const verdict: Verdict = {
     disposition: entry.operations?.[operation] ?? entry.persisting ?? entry.disposition,
     category: entry.category,
     meaning: entry.meaning,
     remedy: isAboutHr ? entry.remedy : (entry.remedyBesideHr ?? entry.remedy),
-    said: messagesOf(entry, isAboutHr),
+    said,
+  }
+  if (entry === CIRCUMSTANCES.unreadable && failure.unreadable) {
+    said.meaning = message('said.fields_unreadable', { fields: failure.unreadable })
+    verdict.meaning = inEnglish(said.meaning)
   }
   const field = operation === 'employee/update' ? (entry.field ?? onlyFieldOf(failure)) : undefined
   if (field !== undefined) verdict.field = field
@@ -217,8 +226,9 @@ function entryOf(failure: PlatformFailure): CatalogueEntry {
       return (failure.httpStatus ?? 500) >= 500 ? CIRCUMSTANCES.unavailable : CIRCUMSTANCES.unclassified
     case 'timeout':
     case 'connection':
-    case 'malformed':
       return CIRCUMSTANCES.unavailable
+    case 'malformed':
+      return CIRCUMSTANCES.unreadable
     default:
       return CIRCUMSTANCES[failure.kind]
   }

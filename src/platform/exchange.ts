@@ -183,6 +183,7 @@ export function readAnswer<Response extends z.ZodType>(
   if (code === 0 || (isBare && code === undefined)) {
     const data = operation.response.safeParse(isBare ? envelope : envelope?.data)
     if (data.success) return data.data
+    throw malformed(operation.name, answer, unreadable(data.error))
   } else if (typeof code === 'number' && Number.isSafeInteger(code)) {
     const message = typeof envelope?.msg === 'string' ? envelope.msg : undefined
     throw new PlatformError({
@@ -199,8 +200,21 @@ export function readAnswer<Response extends z.ZodType>(
 }
 
 /** Without a cause: a parser's error quotes the body, which may hold personal data. */
-export function malformed(operation: string, answer: HttpAnswer): PlatformError {
-  return new PlatformError({ ...factsOf(operation, answer), kind: 'malformed', outcomeKnown: false })
+export function malformed(operation: string, answer: HttpAnswer, fields?: string[]): PlatformError {
+  const facts = factsOf(operation, answer)
+  return new PlatformError({ ...facts, kind: 'malformed', unreadable: fields, outcomeKnown: false })
+}
+
+const MOST_NAMED = 5
+
+/** Where an answer differs from its schema: the first place of each field, whichever row it is in. */
+function unreadable({ issues }: z.ZodError): string[] {
+  const places = new Map<string, string>()
+  for (const { path } of issues) {
+    const field = path.filter(step => typeof step === 'string').join('.')
+    if (!places.has(field)) places.set(field, path.join('.') || 'data')
+  }
+  return [...places.values()].slice(0, MOST_NAMED)
 }
 
 function httpFailure(operation: Operation, answer: HttpAnswer, now: number): PlatformFailure {

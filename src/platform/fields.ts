@@ -105,13 +105,13 @@ export const thirdType = oneOfTexts(['1', '2', '3', '4', '5'], worded('said.must
 /** A text of an answer; a number becomes its text; null and absence are allowed. */
 export const answerText = z.union([z.string(), z.number().transform(String)]).nullish()
 
-/** A whole number of an answer; digits in a text become their number, an empty text null. */
+/** A whole number of an answer; digits in a text, perhaps with zeros after a point, become their number, an empty text null. */
 export const answerInteger = z
   .union([
     z.int(),
     z
       .string()
-      .regex(/^\d{0,15}$/)
+      .regex(/^(?:\d{1,15}(?:\.0+)?)?$/)
       .transform(value => (value === '' ? null : Number(value))),
   ])
   .nullish()

@@ -250,7 +250,12 @@ test('an answer that breaks the specification costs its day only, and is a case 
   await until(async () => (await company.db.query(last, [id])).rowCount === 1)
   expect(await endOf(company.db, id)).toMatchObject({ state: 'failed' })
   expect(await casesOf(company, 'mirror-orders')).toMatchObject([
-    { field: odd, category: 'platform_unavailable', state: 'retry_scheduled' },
+    {
+      field: odd,
+      category: 'platform_unavailable',
+      state: 'retry_scheduled',
+      message: expect.stringContaining('data_list.0.total_amount'),
+    },
   ])
   const { rows } = await company.db.query('select day::text from dirsync.mirror_day order by day')
   expect(rows).toEqual([{ day: daysAgo(2) }, { day: daysAgo(0) }])

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { PlatformClient } from '../../src/platform/client.ts'
+import type { PlatformError } from '../../src/platform/errors.ts'
 import { duringTest } from '../helpers/during.ts'
 import { envelope, FakePlatform, ok, type Reply } from './fake-platform.ts'
 
@@ -57,6 +58,39 @@ test('a number that binary floating point cannot hold is the text that it was', 
   })
   platform.plan('employee/get', text('{"code":0,"data":{"gender":110101199003070011}}'))
   await expect(client.employees.get({ userid: 'u1' })).rejects.toMatchObject({ kind: 'malformed' })
+})
+
+test.each([
+  ['3.0', 3],
+  ['"3.00"', 3],
+  ['"3"', 3],
+  ['""', null],
+])('of an answer that is read by its source text, %s is the whole number %j', async (written, status) => {
+  platform.plan('enterprise/consume/get', text(`{"code":0,"data":${order(`"status":${written}`)}}`))
+  expect((await client.paymentOrders.get({ trade_no: 'T1' })).status).toBe(status)
+})
+
+test('a field that cannot be read is named, once however many rows have it, and never its value', async () => {
+  const rows = ['1', '3', '"secret"'].map(status => order(`"status":${status},"pay_amount":"1,234.50"`))
+  platform.plan(
+    'enterprise/consume/list',
+    text(`{"code":0,"data":{"total_count":3,"data_list":[${rows}]}}`),
+    ok([]),
+    text('<html>'),
+  )
+  const failure = () =>
+    client.paymentOrders.page({}).then(
+      () => expect.unreachable(),
+      (error: PlatformError) => error,
+    )
+  const named = await failure()
+  expect(named.unreadable).toEqual(['data_list.0.pay_amount', 'data_list.2.status'])
+  expect(named.message).toContain('cannot use it: data_list.0.pay_amount, data_list.2.status.')
+  expect(named.message).not.toMatch(/1,234|secret|could not be reached/)
+  expect((await failure()).unreadable).toEqual(['data'])
+  const page = await failure()
+  expect(page.unreadable).toBeUndefined()
+  expect(page.message).toContain('not what the specification says')
 })
 
 test('a token that is queried may have no time left; a new one has some', async () => {

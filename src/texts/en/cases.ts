@@ -326,7 +326,7 @@ export const cases = {
   'cases.about.outcome_unknown':
     'The call ended without an answer, so it is unknown whether it took effect. dirsync asks before it sends anything again.',
   'cases.about.platform_unavailable':
-    'The platform does not answer, or says that it is busy. dirsync retries by itself.',
+    'The platform does not answer, says that it is busy, or gives an answer that cannot be read. dirsync retries by itself.',
   'cases.about.rate_limited': 'The platform asks for fewer calls. dirsync waits and retries by itself.',
   'cases.about.token':
     'The platform does not accept the token, even a new one. Check the application’s credentials.',

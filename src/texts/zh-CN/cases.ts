@@ -293,7 +293,7 @@ export const cases = {
   'cases.about.not_on_platform':
     '该员工尚未加入平台，或尚未激活账号。dirsync 会自动复查；dirsync 只更新员工，不创建员工。',
   'cases.about.outcome_unknown': '调用没有得到响应，无法确定是否生效。dirsync 会先查询，再决定是否重新发送。',
-  'cases.about.platform_unavailable': '平台没有响应，或提示繁忙。dirsync 会自动重试。',
+  'cases.about.platform_unavailable': '平台没有响应、提示繁忙，或返回了无法读取的内容。dirsync 会自动重试。',
   'cases.about.rate_limited': '平台要求降低调用速率。dirsync 会等待后自动重试。',
   'cases.about.token': '平台不接受令牌，重新创建后仍然如此。请检查应用凭证。',
   'cases.about.token_fuse':

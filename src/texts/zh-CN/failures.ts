@@ -64,9 +64,12 @@ export const failures = {
   'circumstance.rate_limited.remedy': '无需处理；如频繁出现，请将 PLATFORM_RATE_LIMIT 设为 auto 或更低的值。',
   'circumstance.rate_limited.remedy_beside_hr':
     '请稍后重试；如频繁出现，请将 PLATFORM_RATE_LIMIT 设为 auto 或更低的值。',
-  'circumstance.unavailable.meaning': '平台无法连接、未及时响应，或返回了无法使用的内容。',
+  'circumstance.unavailable.meaning': '平台无法连接、未及时响应，或返回了服务器错误（HTTP 5xx）。',
   'circumstance.unavailable.remedy':
     '请用 `dirsync doctor` 检查网络和 PLATFORM_BASE_URL，向平台方确认服务是否正常，然后重试。',
+  'circumstance.unreadable.meaning': '平台的响应与规范不符，dirsync 无法使用。',
+  'circumstance.unreadable.remedy':
+    '请将跟踪 ID 和所列字段告知平台方；如未列出字段，请用 `dirsync doctor` 确认 PLATFORM_BASE_URL 指向平台而非代理，然后重试。',
   'circumstance.unclassified.meaning': '平台返回了规范中未列出的错误。',
   'circumstance.unclassified.remedy':
     '请查看平台返回的信息；如仍不清楚，请带上跟踪 ID 咨询平台方，然后重试。',
@@ -479,6 +482,7 @@ export const failures = {
     '该工作进程启动时尚未设置 {setting}，之后才计划此次删除：等待已设置该项的工作进程执行。如已去掉该映射，请取消该任务或重启该工作进程',
   'said.no_departments': '人事系统没有返回任何部门：请检查映射查询和人事数据库',
   'said.switched': '数据库已切换到另一个平台账号。',
+  'said.fields_unreadable': '平台的响应与规范不符，dirsync 无法使用：{fields}。',
   // Mirrors.
   'said.unfit': '平台返回的内容无法保存（SQLSTATE {state}）。',
   'said.unfit_remedy': '请附上该次处理记录及其时间报告问题。',
