@@ -98,7 +98,8 @@ function brokenRules(
 
 function explained(error: PlatformError, operation: string, failure: Message): FailedError {
   // The values are a person's, and nothing is tried again.
-  const { category, meaning, remedy, said: inOwnWords } = dispositionOf(error, '')
+  const isDone = error.disposition === 'done'
+  const { category, meaning, remedy, said: inOwnWords } = isDone ? error.verdict : dispositionOf(error, '')
   const { httpStatus, traceId = null, outcomeKnown, operation: failed } = error
   const code = error.platformCode ?? error.code
   const words = error.platformMessage ?? null

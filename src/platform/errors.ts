@@ -206,6 +206,10 @@ function verdictBy(
     said.meaning = message('said.fields_unreadable', { fields: failure.unreadable })
     verdict.meaning = inEnglish(said.meaning)
   }
+  if (verdict.disposition === 'done') {
+    said.remedy = message('said.goal_reached')
+    verdict.remedy = inEnglish(said.remedy)
+  }
   const field = operation === 'employee/update' ? (entry.field ?? onlyFieldOf(failure)) : undefined
   if (field !== undefined) verdict.field = field
   if (entry.scope !== undefined) verdict.scope = entry.scope

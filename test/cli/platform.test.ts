@@ -36,6 +36,13 @@ test('an error comes with code, meaning, remedy and trace id', async () => {
   })
 })
 
+test('a department that the platform does not have needs no deletion', async () => {
+  const args = ['platform', 'department/delete', '--dept_code', 'nope', '--enterprise_code', 'E100']
+  const remedy = 'Nothing to do: the goal is reached.'
+  expect((await dirsync(...args)).stderr).toContain(remedy)
+  expect((await dirsync(...args, '--json')).json()).toMatchObject({ error: { code: 1000220010, remedy } })
+})
+
 test('a field that breaks a rule is refused before anything is sent', async () => {
   const refused = await dirsync(
     'platform',

@@ -84,7 +84,9 @@ describe('verdicts', () => {
   })
 
   test('a department that does not exist is deleted already', () => {
-    expect(verdict({ platformCode: 1000220010, operation: 'department/delete' }).disposition).toBe('done')
+    const deleted = verdict({ platformCode: 1000220010, operation: 'department/delete' })
+    expect(deleted).toMatchObject({ disposition: 'done', remedy: expect.stringMatching(/^Nothing to do: /) })
+    expect(inLanguage('en', deleted.said.remedy)).toBe(deleted.remedy)
     expect(verdict({ platformCode: 1000220010 }).disposition).toBe('park')
   })
 

@@ -433,6 +433,7 @@ export const saidTexts = {
     'the worker was started without {setting} before the deletion was planned: it waits for one that has it. If the mapping was removed, cancel the run or restart the worker',
   'said.no_departments': 'HR delivered no departments at all: check the mapping query and the HR database',
   'said.switched': 'The database was switched to another account of the platform.',
+  'said.goal_reached': 'Nothing to do: the goal is reached.',
   'said.fields_unreadable':
     "The platform's answer is not what the specification says, so dirsync cannot use it: {fields}.",
   // Mirrors.

@@ -482,6 +482,7 @@ export const failures = {
     '该工作进程启动时尚未设置 {setting}，之后才计划此次删除：等待已设置该项的工作进程执行。如已去掉该映射，请取消该任务或重启该工作进程',
   'said.no_departments': '人事系统没有返回任何部门：请检查映射查询和人事数据库',
   'said.switched': '数据库已切换到另一个平台账号。',
+  'said.goal_reached': '无需处理：目标已达成。',
   'said.fields_unreadable': '平台的响应与规范不符，dirsync 无法使用：{fields}。',
   // Mirrors.
   'said.unfit': '平台返回的内容无法保存（SQLSTATE {state}）。',
