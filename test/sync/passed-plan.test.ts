@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { heldBack } from '../../src/console/plan/held-back.ts'
 import { requestDueRetries } from '../../src/sync/cases/retries.ts'
+import { plannedEntities } from '../../src/sync/plan/stored-plan.ts'
 import { type Company, createCompany, endOf, person, until } from '../helpers/company.ts'
 
 const EMPLOYEES = 120
@@ -187,6 +189,44 @@ describe('nothing is sent that no plan has passed', () => {
     await idle()
     expect(await stored()).toEqual({ moving_to: null, dept_code: 'D2', status: 'rejected', unknown: false })
     expect((await names()).filter(name => name === 'Seventy')).toEqual([])
+  })
+
+  test('what the platform had carried out without an answer is not said to be held back by its rejection', async () => {
+    await hr(`update person set name = 'Other', dept_code = 'D2' where userid between 'e0050' and 'e0118'`)
+    const held = await company.run('changes')
+    expect(held.state).toBe('held')
+    await company.control('POST', 'faults', [
+      { operation: 'employee/update', match: { userid: 'e0060' }, loseAnswer: true },
+    ])
+    const { rows } = await company.db.query(
+      `select dirsync.approve_part($1, '{"keys": ["e0060"]}') as part`,
+      [held.id],
+    )
+    const part = Number(rows[0].part)
+    await until(async () => {
+      const { rows } = await company.db.query(
+        `select exists (select from dirsync.pending where run_id = $1 and sent_unknown and not in_hand) as unknown`,
+        [part],
+      )
+      return rows[0].unknown as boolean
+    })
+    await company.db.query('select dirsync.cancel($1)', [part])
+    await endOf(company.db, part)
+    await company.db.query(`select dirsync.reject($1, 'no')`, [held.id])
+    await company.control('DELETE', 'faults')
+    await company.run('changes')
+    await idle()
+    expect((await company.onPlatform()).get('e0060')).toMatchObject({ name: 'Other', dept_code: 'D2' })
+    const standing = await company.db.query(
+      `select status, held_run, dept_code from dirsync.employee where userid = 'e0060'`,
+    )
+    expect(standing.rows).toEqual([{ status: 'in_sync', held_run: null, dept_code: 'D2' }])
+    expect(await heldBack(company.db, held.id)).toMatchObject({ employees: 68 })
+    const shown = await plannedEntities(company.db, held.id, { keys: ['e0060', 'e0061'], limit: 2 })
+    expect(shown.map(({ decision, later }) => [decision?.approved, later])).toEqual([
+      [false, { run: null, outcome: 'in_sync' }],
+      [false, null],
+    ])
   })
 
   test('a swap is retried by the number of one case: the others of it are not sent past a held plan', async () => {

@@ -297,7 +297,7 @@ test.each([
     const named = outcome(E1, await begin(store, E1), {
       employee: memory({ acknowledgedHash: sent }),
       isStored: true,
-      present: { hash: sent, isHeld: false, heldHash: null },
+      present: { hash: sent, isHeld: false, heldHash: null, named: true },
     })
     let settled: Promise<void> | undefined
     await transaction(store.pool, async plan => {
@@ -332,7 +332,7 @@ test.each([
     const claimed = await begin(store, E1)
     await store.pool.query('select dirsync.reject($1)', [run])
     const differs = { fields, employee: memory({ parkedHash: row }), failures: [refusal()] }
-    const present = { hash: row, isHeld: true, heldHash: row }
+    const present = { hash: row, isHeld: true, heldHash: row, named: true }
     await settle(store.pool, [outcome(E1, claimed, { outcome: 'parked', ...differs, present })])
     expect(await remembered()).toMatchObject(employee)
     expect(await pending()).toMatchObject(left)

@@ -5,6 +5,7 @@ import { capitalised } from '../../lib/text.ts'
 import { keyListText } from '../../sync/cases/case-filter.ts'
 import { PLAN_DECISIONS, PLAN_REASONS, type PlanFilter, PlanPart } from '../../sync/plan/stored-plan.ts'
 import { inLanguage } from '../../texts/failures.ts'
+import { message } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { byName, keysField } from '../employees/by-name.ts'
@@ -111,7 +112,7 @@ export function entities(
 }
 
 /** The decision about a row, and what came of it. */
-function decisionOf({ t }: Ask, { decision, outcome, later }: PlanItem): Words {
+function decisionOf({ t, language }: Ask, { decision, outcome, later }: PlanItem): Words {
   const words: Words[] = [
     ...(decision
       ? [
@@ -121,7 +122,11 @@ function decisionOf({ t }: Ask, { decision, outcome, later }: PlanItem): Words {
         ]
       : []),
     ...(outcome ? [term('outcome', outcome)] : []),
-    ...(later ? [[t('plan.later', { run: later.run }), ' ', term('outcome', later.outcome)]] : []),
+    ...(later
+      ? later.run === null
+        ? [inLanguage(language, message('said.rejected_but_there'))]
+        : [[t('plan.later', { run: later.run }), ' ', term('outcome', later.outcome)]]
+      : []),
   ]
   return joined(words, t('common.comma'))
 }

@@ -129,7 +129,7 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
             ...entry,
             changed: changed.map(({ field }) => field).join(' '),
             decision: decision && (decision.approved ? 'approved' : 'rejected'),
-            later: later && `${later.run} ${later.outcome}`,
+            later: later && [later.run, later.outcome].filter(value => value !== null).join(' '),
           }
       },
     }),

@@ -65,10 +65,16 @@ export const PlanItem = z.object({
     .describe('Of a plan that is decided in parts; null: not decided'),
   outcome: z.string().nullable().describe('What came of sending it; null: it was not sent'),
   later: z
-    .object({ run: z.int(), outcome: z.string() })
+    .object({
+      run: z
+        .int()
+        .nullable()
+        .describe('null: it was rejected, and the platform was found to have all of it already'),
+      outcome: z.string(),
+    })
     .nullable()
     .describe(
-      'The later run that sent it: HR had changed it by then, or it had been rejected; null: none did in the last 30 days',
+      'The later run that dealt with it: HR had changed it by then, or it had been rejected; null: none did in the last 30 days',
     ),
 })
 export type PlanItem = z.infer<typeof PlanItem>

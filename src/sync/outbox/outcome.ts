@@ -110,10 +110,11 @@ interface Execution {
   waitedMs: Record<string, number>
   rateLimited: Record<string, number>
   /**
-   * For an employee whom a person named: hash of the HR row that was sent, null where HR has none; whether one waited for a
-   * decision, and its hash. No plan was needed to send it, so its outcome stores what a plan would have stored.
+   * For an employee whom a person named, or whose row the platform has although a person rejected it: hash of the HR row that
+   * was compared, null where HR has none; whether one waited for a decision, and its hash. No plan was needed, so the outcome
+   * stores what a plan would have stored.
    */
-  present?: { hash: string | null; isHeld: boolean; heldHash: string | null } | undefined
+  present?: { hash: string | null; isHeld: boolean; heldHash: string | null; named: boolean } | undefined
   /**
    * The employee's state on the platform may have changed: it accepted fields, it has the employee no longer, or an execution
    * could not tell whether it did.

@@ -515,7 +515,8 @@ async function dropRejectedReplans(db: ClientBase): Promise<void> {
 
 /**
  * Where departments may be deleted and it is not known in which one they are, the platform is asked about those whom nothing
- * else has looked up: who was rejected, or has vanished. A failed look-up is retried as its case, and by full runs.
+ * else has looked up: who was rejected, or has vanished. So it is about who was rejected after an update without an answer, which
+ * the platform may have carried out. A failed look-up is retried as its case, and by full runs.
  */
 async function askAboutLost(db: ClientBase, full: boolean): Promise<void> {
   await db.query(
@@ -523,8 +524,9 @@ async function askAboutLost(db: ClientBase, full: boolean): Promise<void> {
      select 'update-employee', e.enterprise_code, e.userid, ${PRIORITY.full}
      from difference d join dirsync.employee e using (enterprise_code, userid)
      where (e.rejected and not d.fresh or e.vanished_at is not null and d.hash is null) and ${IS_LOST} and d.reason is null
-       and exists (select from dirsync.department k
-                   where k.enterprise_code = e.enterprise_code and k.deleted_at is null and not k.lost)
+       and (e.rejected and e.moving_to is not null
+            or exists (select from dirsync.department k
+                       where k.enterprise_code = e.enterprise_code and k.deleted_at is null and not k.lost))
        and ($1 or not exists (select from dirsync.dead_letter c
                               where c.enterprise_code = e.enterprise_code and c.entity_key = e.userid
                                 and c.operation = 'update-employee' and c.field = '' and c.state <> 'resolved'))

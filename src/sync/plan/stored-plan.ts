@@ -14,7 +14,7 @@ import { whileLocked } from '../../lib/advisory-lock.ts'
 import { countUpTo, type PlaceValue, type Pool, placeholders, transaction } from '../../lib/database.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { likeBeginning } from '../../lib/text.ts'
-import { saidBy, toStore } from '../../texts/message.ts'
+import { type SaidKey, saidBy, toStore } from '../../texts/message.ts'
 import { keyList, MOST_KEYS, soughtText } from '../cases/case-filter.ts'
 import type { Work } from '../outbox/outbox.ts'
 import { UNFINISHED } from '../outbox/outcome.ts'
@@ -50,8 +50,12 @@ export interface PlannedEntity {
   decision: { approved: boolean; by: string; at: Date; run: number | null } | null
   /** What came of sending it last, by the run of its plan or part; null: it was not sent. */
   outcome: string | null
-  /** The later run that sent it, because HR had changed it by then, or a person had rejected it; null: no attempt that is still kept tells of one. */
-  later: { run: number; outcome: string } | null
+  /**
+   * The later run that dealt with it, because HR had changed it by then, or a person had rejected it; null: no attempt that is
+   * still kept tells of one. Without a run: the platform was found to have all of it
+   * although it was rejected.
+   */
+  later: { run: number | null; outcome: string } | null
 }
 
 /** Where the next page of a plan begins. */
@@ -179,7 +183,7 @@ export async function plannedEntities(
             case when d.id is not null then
               jsonb_build_object('approved', d.approved, 'by', d.decided_by, 'at', d.decided_at, 'run', d.part_run)
             end as decision,
-            o.outcome, case when l.run is not null then jsonb_build_object('run', l.run, 'outcome', l.outcome) end as later
+            o.outcome, case when l.outcome is not null then jsonb_build_object('run', l.run, 'outcome', l.outcome) end as later
      from ${planned} w
      join dirsync.sync_run r on r.id = w.run_id
      left join dirsync.plan_decision d on d.id = w.decision_id
@@ -188,8 +192,8 @@ export async function plannedEntities(
                                    where ${OF_THE_ROW} and a.run_id = coalesce(d.part_run, w.run_id)
                                    order by a.id desc limit 1)) as outcome) o
      left join lateral (
-       select a.run_id as run, a.outcome from dirsync.attempt a
-       where ${OF_THE_ROW} and a.run_id <> coalesce(d.part_run, w.run_id) and a.outcome <> all (${unfinished})
+       select case when not ${FOUND_THERE} then a.run_id end as run, a.outcome from dirsync.attempt a
+       where ${OF_THE_ROW} and (a.run_id <> coalesce(d.part_run, w.run_id) or ${FOUND_THERE}) and a.outcome <> all (${unfinished})
          and a.started_at > coalesce(d.decided_at, r.decided_at)
        order by a.id limit 1) l on o.outcome is null or o.outcome = any (${unfinished})
      left join dirsync.employee e on w.operation = 'update-employee'
@@ -212,6 +216,9 @@ export async function countOpen(db: Pool, runId: number, filter: PlanPart, most:
   if (filter.odd) conditions.push('w.odd')
   return countUpTo(db, most, `from dirsync.planned_work w where ${conditions.join(' and ')}`, values)
 }
+
+/** SQL: the attempt `a` found that the platform has all of a row that was rejected. */
+const FOUND_THERE = `coalesce(a.error ->> 'key' = '${'said.rejected_but_there' satisfies SaidKey}', false)`
 
 /** SQL: the attempt `a` is about the planned row `w`. */
 const OF_THE_ROW = `a.enterprise_code = w.enterprise_code and a.entity_key = w.entity_key and a.operation = w.operation`

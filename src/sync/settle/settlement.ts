@@ -137,7 +137,8 @@ async function settleInFull(db: Pool, given: Settlement[], patienceMs: number): 
 const IS_OVER = `n."isHeld" and e.held_hash is not distinct from n."heldHash"`
 
 /**
- * For employees whom a person named, HR's row is the one that was sent, as if a plan had passed it. Those that waited for a
+ * For employees whom a person named, and those whose rejected row the platform has, HR's row is the one that was compared, as if
+ * a plan had passed it. Those that waited for a
  * decision about an older row no longer do; a row held since stays.
  */
 async function writePresent(client: ClientBase, done: Settlement[]): Promise<void> {
@@ -300,7 +301,7 @@ async function writeOutcomes(
       attempts: again?.attempts ?? 0,
       fields: employee?.fields ?? [],
       // Nothing of a row that a person named was sent. Once another one has rejected it, it is looked at anew, unnamed.
-      needsName: settlement.present !== undefined && !employee?.fields.length,
+      needsName: settlement.present?.named === true && !employee?.fields.length,
       remember: employee !== null && !employee.isStored,
       ...(employee?.isStored ? null : employee?.memory),
     }

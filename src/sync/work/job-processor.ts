@@ -56,7 +56,7 @@ import {
   rejectedRun,
 } from './delete-department.ts'
 import { OutageDetector } from './outage.ts'
-import { bindOpenid, type HrRow, locateRejected, reconcileEmployee } from './reconcile-employee.ts'
+import { bindOpenid, type HrRow, lookAtRejected, reconcileEmployee } from './reconcile-employee.ts'
 import { RowReader } from './row-reader.ts'
 
 /** A job that has lost its worker this often in the middle is parked. */
@@ -328,9 +328,17 @@ export class JobProcessor {
       if (row !== null && row !== 'duplicate') sourceHash = rowHash(Object.keys(row), row)
       if (key.operation === 'bind-openid')
         return { result: await bindOpenid(employee, row, { ...claimed, sellerAppid: key.detail }, platform) }
+      const { hasDepartments } = source.hr
+      const note = (sending: Sending) => noteSending(this.#deps.pool, key, claimed, sending)
+      const job = { key: employee, claim: claimed, row, hash: sourceHash, noteSending: note, hasDepartments }
       if (!(await this.#hasPassed(employee, claimed, source, row === 'duplicate' ? row : sourceHash))) {
-        if (claimed.isLost && row !== 'duplicate' && sourceHash === claimed.heldHash)
-          return { result: await locateRejected(employee, claimed, platform) }
+        if (claimed.isLost && row !== 'duplicate' && sourceHash === claimed.heldHash) {
+          const result = await lookAtRejected(job, platform)
+          // The platform has the row: nothing is held back.
+          return result.outcome === 'in_sync'
+            ? { result, present: { hash: sourceHash, isHeld: true, heldHash: sourceHash, named: false } }
+            : { result }
+        }
         // If the row is the one of the held plan, worker and plan agree: replan without counting it.
         if (claimed.isHeld && sourceHash === claimed.heldHash)
           return { result: unfinished('replan', atOnce(claimed)) }
@@ -344,12 +352,9 @@ export class JobProcessor {
       }
       const { named, isHeld, heldHash } = claimed
       if (named && row !== 'duplicate') {
-        present = { hash: sourceHash, isHeld, heldHash }
+        present = { hash: sourceHash, isHeld, heldHash, named }
         active = row !== null && parseActive(row.active) !== false
       }
-      const { hasDepartments } = source.hr
-      const note = (sending: Sending) => noteSending(this.#deps.pool, key, claimed, sending)
-      const job = { key: employee, claim: claimed, row, hash: sourceHash, noteSending: note, hasDepartments }
       return { result: await reconcileEmployee(job, platform), present }
     } catch (error) {
       if (isOfHr(error)) return { result: await this.#haltForHr(claimed, source, error) }

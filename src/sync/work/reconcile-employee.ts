@@ -70,16 +70,17 @@ export async function reconcileEmployee(job: EmployeeJob, platform: CountedPlatf
   const validated = toDesired(row, Object.keys(row))
   if (!validated.ok) return invalidRow(job, platform, validated.problems)
   if (!validated.desired.active) return checkLeaver(job, platform)
-  return bringInSync({ ...job, hash }, validated.desired, platform)
+  const actual = toActual(await platform.getEmployee(employeeParams(job.key)))
+  return bringInSync({ ...job, hash }, validated.desired, actual, platform)
 }
 
 async function bringInSync(
   given: EmployeeJob & { hash: string },
   desired: DesiredEmployee,
+  actual: ActualEmployee,
   platform: CountedPlatform,
 ): Promise<JobResult> {
-  const { key, hash } = given
-  const actual = toActual(await platform.getEmployee(employeeParams(key)))
+  const { hash } = given
   const claim = aboutAccount(given.claim, actual)
   const isAnew = claim !== given.claim
   const job = { ...given, claim }
@@ -449,28 +450,57 @@ async function checkLeaver(
   })
 }
 
-/** Asks where an employee is whose row a person rejected. Nothing is compared or sent. */
-export async function locateRejected(
-  key: EmployeeKey,
-  { active, overwritten, cases }: Claim,
-  platform: CountedPlatform,
-): Promise<JobResult> {
+/**
+ * Asks about an employee whose row a person rejected. Nothing is sent: either the platform has all of the row, by an update whose
+ * answer was lost, or it is only learnt where the employee is.
+ */
+export async function lookAtRejected(job: EmployeeJob, platform: CountedPlatform): Promise<JobResult> {
+  const { key, row, hash, claim } = job
+  const actual = await accountOf(key, platform)
+  if (actual !== null && hash !== null && row !== null && row !== 'duplicate') {
+    const validated = toDesired(row, Object.keys(row))
+    if (validated.ok && hasAll(validated.desired, actual, claim, hash)) {
+      const confirmed = await bringInSync({ ...job, hash }, validated.desired, actual, platform)
+      return { ...confirmed, error: message('said.rejected_but_there') }
+    }
+  }
+  const { active, overwritten, cases } = claim
   return finished('obsolete', {
-    stored: unsent({ ...unasked(active), overwritten, ...(await whereabouts(key, platform)) }),
+    stored: unsent({ ...unasked(active), overwritten, ...whereaboutsIn(actual) }),
     resolve: allBut(cases),
   })
 }
 
-async function whereabouts(
-  key: EmployeeKey,
-  platform: CountedPlatform,
-): Promise<Pick<EmployeeMemory, 'platformState' | 'isAnswered' | 'deptCode'>> {
+function hasAll(desired: DesiredEmployee, actual: ActualEmployee, claim: Claim, hash: string): boolean {
+  const { acknowledged } = aboutAccount(claim, actual)
+  return (
+    desired.active &&
+    !isOfAnother(desired, actual, claim, hash) &&
+    diffEmployee({ desired, actual, acknowledged }).length === 0
+  )
+}
+
+type Whereabouts = Pick<EmployeeMemory, 'platformState' | 'isAnswered' | 'deptCode'>
+
+async function whereabouts(key: EmployeeKey, platform: CountedPlatform): Promise<Whereabouts> {
+  return whereaboutsIn(await accountOf(key, platform))
+}
+
+function whereaboutsIn(actual: ActualEmployee | null): Whereabouts {
+  return {
+    platformState: actual ? 'in_service' : 'absent',
+    isAnswered: true,
+    deptCode: actual?.dept_code ?? null,
+  }
+}
+
+/** What the platform shows of an employee; null: it has none. */
+async function accountOf(key: EmployeeKey, platform: CountedPlatform): Promise<ActualEmployee | null> {
   try {
-    const { dept_code } = await platform.getEmployee(employeeParams(key))
-    return { platformState: 'in_service', isAnswered: true, deptCode: dept_code ?? null }
+    return toActual(await platform.getEmployee(employeeParams(key)))
   } catch (error) {
     if (refusalOf(error).verdict.category !== 'not_on_platform') throw error
-    return { platformState: 'absent', isAnswered: true, deptCode: null }
+    return null
   }
 }
 

@@ -527,6 +527,7 @@ export const saidTexts = {
   'said.held_unsent': 'run {run} waits for a decision; until then only a sync by name sends it',
   'said.deletion_rejected': 'its deletion was rejected with run {run}',
   'said.rejected_unsent': 'rejected with run {run}; only a sync by name sends it',
+  'said.rejected_but_there': 'the platform has all of it already: its rejection holds nothing back',
   'said.leavers_unsent': 'nothing is sent about leavers',
   'said.keeps_own': 'HR has none, the platform keeps its own',
   // Wrong settings: what one holds, and what it should hold.

@@ -567,6 +567,7 @@ export const failures = {
   'said.held_unsent': '第 {run} 号同步任务待审批，在此之前只有单独同步该员工才会发送',
   'said.deletion_rejected': '该部门的删除已在第 {run} 号同步任务中驳回',
   'said.rejected_unsent': '已在第 {run} 号同步任务中驳回，只有单独同步该员工才会发送',
+  'said.rejected_but_there': '平台上已全部是该数据：驳回没有拦下任何内容',
   'said.leavers_unsent': '离职员工的数据不会发送',
   'said.keeps_own': '人事系统中为空，平台保留原值',
   // Wrong settings: what one holds, and what it should hold.

@@ -250,8 +250,10 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Of a plan that is decided in parts; null: not decided': '计划分部分审批时有；null 表示尚未审批',
   'The run that sends an approved row': '发送已批准的行的任务',
   'What came of sending it; null: it was not sent': '发送结果；null 表示没有发送',
-  'The later run that sent it: HR had changed it by then, or it had been rejected; null: none did in the last 30 days':
-    '后来发送它的任务：当时人事数据又有变更，或此前已被驳回；null 表示最近 30 天内没有',
+  'The later run that dealt with it: HR had changed it by then, or it had been rejected; null: none did in the last 30 days':
+    '后来处理它的任务：当时人事数据又有变更，或此前已被驳回；null 表示最近 30 天内没有',
+  'null: it was rejected, and the platform was found to have all of it already':
+    'null 表示已被驳回，但查得平台上已全部是该数据',
   'Why HR cannot be read: then values are missing': '无法读取人事系统的原因：此时缺少字段值',
   'Whether the platform was asked for the values that it has now': '是否查询了平台现有的值',
   'Why values of the platform are missing. With not_asked: the calls were not made':
