@@ -371,18 +371,22 @@ describe('a part of a held plan', () => {
       expect(await under.pending()).toEqual(['e1', 'e2'])
     })
 
-    test('and the person is told so only of what was returned', async () => {
+    test('and the person is told so, also where it is in hand', async () => {
       const id = await held()
       const part = await approve(id, keys('e0'))
       const other = await approve(id, keys('e1', 'e2'))
       await planAll()
       const commands = new Commands(under.store.pool, { actor: 'test' })
       expect(await commands.cancel(other, null)).toEqual({ run: other, undecidedIn: id })
-      // All that it has left is in hand, and the held run has others that are undecided.
-      await begin(under.store, employee('e0'))
-      expect(await commands.cancel(part, null)).toEqual({ run: part, undecidedIn: null })
+      // All that it has left is in hand: it is undecided again if it comes back.
+      const inHand = await begin(under.store, employee('e0'))
+      expect(await commands.cancel(part, null)).toEqual({ run: part, undecidedIn: id })
       await reject(id, { key: 'e' })
-      expect(await commands.cancel(id, null)).toEqual({ run: id, undecidedIn: null })
+      expect(await commands.cancel(id, null)).toEqual({ run: id, undecidedIn: id })
+      const again = { delayMs: 0, attempts: 1 }
+      await settle(under.store.pool, [outcome(employee('e0'), inHand, { outcome: 'retry', again })])
+      await finishRuns(under.store.pool)
+      expect(await run(id)).toMatchObject({ state: 'held', undecided: 1 })
     })
 
     test.each(['before it begins', 'while it sends'])(

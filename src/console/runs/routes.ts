@@ -131,7 +131,9 @@ export function runs({ pool }: Pick<Services, 'pool'>) {
         undecided_in: z
           .int()
           .nullable()
-          .describe('The held run in whose plan is undecided again what was not sent; null: there is none'),
+          .describe(
+            'The held run in whose plan is undecided again what was not sent; null: it sends no part of one',
+          ),
       }),
       run: async (ask, { params, input }) => {
         const cancelling = ask.commands.cancel(params.id, input.reason)

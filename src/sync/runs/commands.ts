@@ -38,7 +38,7 @@ interface DecidedPart {
 
 interface CancelledRun {
   run: number
-  /** The held run in whose plan is undecided again what was not sent; null: nothing is. */
+  /** The held run in whose plan is undecided again what was not sent, once it is no longer in hand; null: it sends no part of one. */
   undecidedIn: number | null
 }
 
@@ -180,10 +180,13 @@ export class Commands {
   /** Cancels a run's waiting work; jobs in flight finish. */
   cancel(run: number, reason: string | null): Promise<CancelledRun> {
     return this.#do(async client => {
-      const before = await returnedOf(client, run)
       await scalar(client, 'select dirsync.cancel($1, $2)', [run, reason])
-      const { held, rows } = await returnedOf(client, run)
-      return { run, undecidedIn: rows > before.rows ? held : null }
+      const undecidedIn = await scalar<number | null>(
+        client,
+        'select max(run_id) from dirsync.plan_decision where $1 in (run_id, part_run) and part_run is not null',
+        [run],
+      )
+      return { run, undecidedIn }
     })
   }
 
@@ -385,17 +388,6 @@ async function latestDecision(
   if (expected !== undefined && count !== expected)
     throw new CommandError('COMMAND_CONFLICT', message('said.part_differs', { count, expected, run }))
   return decided
-}
-
-/** How many rows of a held run's plan are undecided again of what a run sends: a part of it, or all its parts. */
-async function returnedOf(client: PoolClient, run: number): Promise<{ held: number | null; rows: number }> {
-  const { rows } = await client.query<{ held: number | null; rows: number }>(
-    `select max(d.run_id) as held, coalesce(sum(d.returned), 0)::int as rows from dirsync.sync_run r
-     join dirsync.plan_decision d on d.run_id = coalesce(r.part_of, r.id) and r.id in (d.run_id, d.part_run)
-     where r.id = $1`,
-    [run],
-  )
-  return onlyRow(rows)
 }
 
 async function scalar<T = number>(client: PoolClient, sql: string, values: unknown[]): Promise<T> {
