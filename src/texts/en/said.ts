@@ -366,7 +366,7 @@ export const saidTexts = {
   'said.mapping_differs':
     'No department is deleted while the mapping of this process is not that of the last plan that passed: give every process the same file, or, if it was just edited, wait for the next run of kind changes.',
   'said.employees_held':
-    'No department is deleted while run {run} is held: look at its plan, and approve or reject it.',
+    'No department is deleted while run {run} is held: the first run of departments after that looks again.',
   'said.employee_unlocated':
     'No department of an enterprise is deleted before the platform has told in which one each employee is. It has not told of {name}: see their page, or dirsync employee.',
   'said.enterprise_lost':

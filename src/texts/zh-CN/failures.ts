@@ -419,7 +419,7 @@ export const failures = {
     '在有同步任务按当前映射读取全部员工并通过检查之前，不会删除任何部门：请查看最近一次增量同步。',
   'said.mapping_differs':
     '本进程的映射与上一次通过检查的计划所用的映射不同，在此期间不会删除任何部门：请让所有进程使用相同的文件；如果刚刚修改过映射，请等待下一次增量同步。',
-  'said.employees_held': '第 {run} 号同步任务待审批期间不会删除任何部门：请查看其计划，然后批准或驳回。',
+  'said.employees_held': '第 {run} 号同步任务待审批期间不会删除任何部门：其后的第一次部门同步会重新检查。',
   'said.employee_unlocated':
     '平台返回企业中每名员工所在的部门之前，不会删除该企业的任何部门。尚不清楚 {name} 所在的部门：请查看其页面，或运行 dirsync employee。',
   'said.enterprise_lost':
