@@ -853,6 +853,43 @@ test('a run says how many it brought in sync beyond its plan', async () => {
   expect(page.body).not.toContain('whose way its changes cleared')
 })
 
+describe('an ended run', () => {
+  const finished_at = new Date()
+  const textOf = async (path: string, language = 'en') =>
+    (await console.browse('viewer', 'GET', path, '', { 'accept-language': language })).body
+      .replaceAll(/<[^>]*>/g, ' ')
+      .replaceAll(/\s+/g, ' ')
+  const resultOf = (outcomes: Record<string, number>) => ({ outcomes, calls: {}, deadLetters: {} })
+
+  test('says what it has not finished, not that any of it is to be retried', async () => {
+    const result = resultOf({ updated: 32, wait: 22, retry: 9 })
+    const id = await addRun({ kind: 'changes', state: 'cancelled', finished_at, planned: 72, result })
+    expect(await textOf('/runs')).toContain('40 not finished, 32 updated')
+    const page = await textOf(`/runs/${id}`)
+    expect(page).toMatch(/Outcome Not finished 40 Updated 32 /)
+    expect(page).not.toMatch(/retried|told to wait/i)
+    expect((await api('GET', `/runs/${id}`)).json().outcomes).toEqual(result.outcomes)
+  })
+
+  test('counts none of its plan twice where it was decided in parts, nor does a decision about one', async () => {
+    const result = resultOf({ in_sync: 40, updated: 2, retry: 20, halted: 8 })
+    const id = await addRun({ kind: 'changes', state: 'done', finished_at, planned: 72, result })
+    await console.pool.query('update dirsync.sync_run set undecided = 0 where id = $1', [id])
+    const part = await addRun({ kind: 'changes', state: 'cancelled', finished_at, planned: 70, result })
+    await console.pool.query(
+      `insert into dirsync.plan_decision (run_id, approved, filter, part_run, planned, returned, reasons, decided_by)
+       values ($1, true, '{"department": "D1"}', $2, 70, 28, '{}', 'anna'),
+              ($1, false, '{}', null, 30, 0, '{}', 'anna')`,
+      [id, part],
+    )
+    const whole = '40 already in sync, 2 updated, 30 rejected'
+    expect(await textOf('/runs')).toContain(whole)
+    expect(await textOf(`/runs/${id}`)).toContain(whole)
+    expect(await textOf(`/runs/${id}/plan`)).toContain('40 already in sync, 2 updated #')
+    expect(await textOf(`/runs/${id}`, 'zh-CN')).toContain('本已一致 40，已更新 2，已驳回 30')
+  })
+})
+
 test('the cases of a run are those that failed in it, not all that are unresolved', async () => {
   const id = await addRun({
     kind: 'full',

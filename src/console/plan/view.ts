@@ -10,7 +10,7 @@ import { inLanguage, runMessage } from '../../texts/failures.ts'
 import { byCount } from '../../texts/figures.ts'
 import type { Ask } from '../ask.ts'
 import { sumOf } from '../runs/list.ts'
-import { outcomesText, runStateWords, wasHeld, whoText } from '../runs/words.ts'
+import { endedOutcomes, outcomesText, runStateWords, wasHeld, whoText } from '../runs/words.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, percent, reasonField } from '../ui/parts.ts'
 import { entities } from './entities-view.ts'
@@ -192,7 +192,11 @@ function decisionsShown(ask: Ask, { decisions, kind }: PlanResult): Block[] {
               of: ({ decided_by, decided_at }) => [whoText(ask, decided_by), ' ', { since: decided_at }],
             },
             { title: t('common.reason'), spare: true, of: ({ why }) => why && { foreign: why } },
-            { title: t('plan.outcome'), of: ({ outcomes }) => outcomesText(ask, outcomes) },
+            {
+              title: t('plan.outcome'),
+              of: ({ outcomes, planned, returned }) =>
+                outcomesText(ask, endedOutcomes(outcomes, { most: planned - returned })),
+            },
             {
               title: t('plan.sent_by'),
               of: ({ run, run_state }) =>

@@ -9,7 +9,16 @@ import { type Shown, type ShownColumn, tableOf, term, type Words } from '../show
 import { duration, type Field, filters, percent } from '../ui/parts.ts'
 import { BY_ITSELF, type ListedRun } from './list.ts'
 import type { RunsResult } from './query.ts'
-import { kindName, outcomesText, partsText, runStateWords, timeLeftText, tookMs, whoText } from './words.ts'
+import {
+  kindName,
+  outcomesOf,
+  outcomesText,
+  partsText,
+  runStateWords,
+  timeLeftText,
+  tookMs,
+  whoText,
+} from './words.ts'
 
 interface Filter {
   kind?: string | undefined
@@ -130,7 +139,7 @@ function whatOf(ask: Ask, run: ListedRun): Words {
   if (run.state === 'running') return progressOf(ask, run)
   if (run.state === 'held') return { to: `/runs/${run.id}/plan`, text: ask.t('runs.look_at_plan') }
   if (run.undecided !== null && run.state !== 'superseded') return partsText(ask, run)
-  const outcomes = run.rows ? ask.t('runs.rows', run.rows) : outcomesText(ask, run.outcomes)
+  const outcomes = run.rows ? ask.t('runs.rows', run.rows) : outcomesText(ask, outcomesOf(run))
   if (run.state === 'done' && !run.message)
     return outcomes || (run.planned ? '' : ask.t('runs.nothing_to_do'))
   const message = runMessage(ask.language, run)

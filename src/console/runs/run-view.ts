@@ -19,7 +19,7 @@ import { isPlan, progressOf } from './list-view.ts'
 import { casesOf, type RunDetails } from './query.ts'
 import { missingProcesses } from './start-view.ts'
 import { MOST_CASES_COUNTED } from './story.ts'
-import { kindName, partsText, runStateWords, tookMs, wasHeld, whoText } from './words.ts'
+import { kindName, outcomesOf, partsText, runStateWords, tookMs, wasHeld, whoText } from './words.ts'
 
 function runTitle(ask: Ask, { id, kind, hr_source }: Pick<RunDetails, 'id' | 'kind' | 'hr_source'>): string {
   const named = kindName(ask, kind)
@@ -238,7 +238,7 @@ function inAll(ask: Ask, { dead_letters_total: total }: RunDetails): string {
 /** Reasons in the plan, and the outcome of each. */
 function planAndOutcome(ask: Ask, run: RunDetails): Block {
   const { t, language } = ask
-  const { reasons, outcomes, cases_by_category: categories, rows } = run
+  const { reasons, cases_by_category: categories, rows } = run
   const list = (
     group: string,
     counts: Record<string, number>,
@@ -254,7 +254,7 @@ function planAndOutcome(ask: Ask, run: RunDetails): Block {
   const all = [
     ...list(t('runs.group.plan'), reasons, 'reason'),
     ...(run.skipped ? [{ group: t('runs.group.plan'), name: t('runs.skipped'), n: run.skipped }] : []),
-    ...list(t('runs.group.outcome'), outcomes, 'outcome'),
+    ...list(t('runs.group.outcome'), outcomesOf(run), 'outcome'),
     ...(rows
       ? [
           { group: t('runs.group.rows'), name: t('runs.rows_read'), n: rows.read },

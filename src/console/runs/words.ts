@@ -1,4 +1,5 @@
 import type { TimeLeft } from '../../sync/health/time-left.ts'
+import { MIRRORS } from '../../sync/runs/mirror-kind.ts'
 import { actorText } from '../../texts/actor.ts'
 import { byCount } from '../../texts/figures.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -6,7 +7,7 @@ import type { Ask } from '../ask.ts'
 import type { Words } from '../shown.ts'
 import { duration, figure } from '../ui/parts.ts'
 import { runStatus } from '../ui/states.ts'
-import type { RunStanding } from './list.ts'
+import { type ListedRun, type RunStanding, sumOf } from './list.ts'
 
 /* Texts about runs in the viewer's language, for all screens. */
 
@@ -44,11 +45,39 @@ export function outcomesText(ask: Ask, counts: Record<string, number>): string {
     .join(ask.t('common.comma'))
 }
 
+/**
+ * What came of work that is over: nothing of it is tried again. What was to be is not finished.
+ * @param rows how much work there was, at least or at most
+ */
+export function endedOutcomes(
+  outcomes: Record<string, number>,
+  { least = 0, most = Number.POSITIVE_INFINITY }: { least?: number; most?: number },
+): Record<string, number> {
+  const { retry = 0, wait = 0, halted = 0, ...settled } = outcomes
+  const done = sumOf(settled)
+  return { ...settled, not_finished: Math.min(Math.max(retry + wait + halted, least - done), most - done) }
+}
+
+type Ended = Pick<
+  ListedRun,
+  'kind' | 'state' | 'finished_at' | 'planned' | 'undecided' | 'rejected' | 'outcomes'
+>
+
+/** The outcomes of a run, as they are shown. */
+export function outcomesOf(run: Ended): Record<string, number> {
+  const { kind, state, finished_at, planned, undecided, rejected, outcomes } = run
+  if (finished_at === null || MIRRORS.some(mirror => mirror === kind)) return outcomes
+  // What one part has not finished was decided again.
+  if (undecided !== null) return endedOutcomes(outcomes, { most: (planned ?? 0) - undecided - rejected })
+  // What was taken back before its first attempt has no outcome.
+  return endedOutcomes(outcomes, { least: state === 'cancelled' ? (planned ?? 0) : 0 })
+}
+
 /** What came of a run that was decided in parts: `51 updated, 9 rejected`. */
-export function partsText(ask: Ask, run: { outcomes: Record<string, number>; rejected: number }): string {
+export function partsText(ask: Ask, run: Ended): string {
   const { rejected } = run
   const refused = { n: figure(ask, rejected), what: ask.t('plan.decision.rejected') }
-  return [outcomesText(ask, run.outcomes), rejected > 0 ? ask.t('runs.counted', refused) : '']
+  return [outcomesText(ask, outcomesOf(run)), rejected > 0 ? ask.t('runs.counted', refused) : '']
     .filter(Boolean)
     .join(ask.t('common.comma'))
 }

@@ -119,6 +119,7 @@ export const terms = {
   'outcome.obsolete': 'no longer needed',
   'outcome.replan': 'needs a new plan',
   'outcome.not_read': 'not read',
+  'outcome.not_finished': 'not finished',
   // Jobs, as attempts and cases name them (`operation`).
   'operation.update-employee': 'update employee',
   'operation.delete-department': 'delete department',

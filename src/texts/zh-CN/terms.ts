@@ -104,6 +104,7 @@ export const terms = {
   'outcome.obsolete': '已无需处理',
   'outcome.replan': '需要重新计划',
   'outcome.not_read': '未读取',
+  'outcome.not_finished': '未完成',
   // Jobs, as attempts and cases name them (`operation`).
   'operation.update-employee': '更新员工',
   'operation.delete-department': '删除部门',
