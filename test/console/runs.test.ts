@@ -539,7 +539,9 @@ describe('a part of a stored plan', () => {
       ['p3'],
     ])
     const page = await console.browse('operator', 'GET', `/runs/${id}/plan`)
-    expect(page.body).toContain('3 of 4 rows are decided.')
+    expect(page.body).toContain(
+      '3 of 4 rows are decided. 1 row is not: no plan sends it before a person decides.',
+    )
     expect((await api('POST', `/runs/${id}/reject`, { body: { reason: 'nor this' } })).statusCode).toBe(200)
     const over = (await seen(`/runs/${id}`)).json()
     expect(over).toMatchObject({ state: 'running', undecided: 0, held_back: { employees: 2 } })
@@ -626,6 +628,13 @@ describe('a part of a stored plan', () => {
     }
     const said = (run: number) => `What run ${run} has not sent is undecided again in run ${id}`
     expect(await cancel(part)).toContain(said(part))
+    // Who approved it is another one than who cancelled it.
+    const textOf = async (path: string) =>
+      (await console.browse('viewer', 'GET', path)).body.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+    const page = await textOf(`/runs/${part}`)
+    expect(page).toMatch(/ Approved [^,]*, admin .* Cancelled [^,]*, \S*operator: so/)
+    expect(page).not.toContain('Decided')
+    expect(await textOf(`/runs/${part}/plan`)).toMatch(/Cancelled by \S*operator,/)
     await approve(['p1'])
     await approve(['p2', 'p3', 'p4'])
     expect((await seen(`/runs/${id}`)).json()).toMatchObject({ state: 'running' })

@@ -10,7 +10,7 @@ import { inLanguage, runMessage } from '../../texts/failures.ts'
 import { byCount } from '../../texts/figures.ts'
 import type { Ask } from '../ask.ts'
 import { sumOf } from '../runs/list.ts'
-import { endedOutcomes, outcomesText, runStateWords, wasHeld, whoText } from '../runs/words.ts'
+import { endedOutcomes, isCancelling, outcomesText, runStateWords, wasHeld, whoText } from '../runs/words.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, percent, reasonField } from '../ui/parts.ts'
 import { entities } from './entities-view.ts'
@@ -136,7 +136,14 @@ function alertsOf(ask: Ask, plan: PlanResult): Block[] {
       undecided !== null
         ? t('plan.in_parts', { decided: total - undecided, total })
         : plan.decided_at
-          ? [t('plan.decided', { who: whoText(ask, plan.decided_by ?? '') }), ' ', { since: plan.decided_at }]
+          ? [
+              t('plan.decided', {
+                who: whoText(ask, plan.decided_by ?? ''),
+                cancelled: String(isCancelling(plan)),
+              }),
+              ' ',
+              { since: plan.decided_at },
+            ]
           : t('plan.over')
     const whole: Words = plan.part_of && {
       to: `/runs/${plan.part_of}/plan`,

@@ -19,7 +19,16 @@ import { isPlan, progressOf } from './list-view.ts'
 import { casesOf, type RunDetails } from './query.ts'
 import { missingProcesses } from './start-view.ts'
 import { MOST_CASES_COUNTED } from './story.ts'
-import { kindName, outcomesOf, partsText, runStateWords, tookMs, wasHeld, whoText } from './words.ts'
+import {
+  isCancelling,
+  kindName,
+  outcomesOf,
+  partsText,
+  runStateWords,
+  tookMs,
+  wasHeld,
+  whoText,
+} from './words.ts'
 
 function runTitle(ask: Ask, { id, kind, hr_source }: Pick<RunDetails, 'id' | 'kind' | 'hr_source'>): string {
   const named = kindName(ask, kind)
@@ -436,7 +445,11 @@ function about(ask: Ask, run: RunDetails): Block {
       [t('runs.part_of'), run.part_of && { to: `/runs/${run.part_of}/plan`, text: `#${run.part_of}` }],
       [t('runs.source'), run.hr_source],
       [t('runs.max_age'), run.max_age_s && duration(ask, run.max_age_s * 1000)],
-      [t('runs.asked'), [{ at: run.requested_at }, t('common.comma'), whoText(ask, run.requested_by)]],
+      // Who requested a part has approved it.
+      [
+        run.part_of ? capitalised(t('plan.decision.approved')) : t('runs.asked'),
+        [{ at: run.requested_at }, t('common.comma'), whoText(ask, run.requested_by)],
+      ],
       [t('runs.began'), run.started_at && { at: run.started_at }],
       [t('runs.planned_at'), run.planned_at && { at: run.planned_at }],
       [t('runs.checked_at'), run.checked_at && { at: run.checked_at }],
@@ -452,7 +465,7 @@ function about(ask: Ask, run: RunDetails): Block {
           : null,
       ],
       [
-        t('runs.decided'),
+        isCancelling(run) ? capitalised(t('run_state.cancelled')) : t('runs.decided'),
         run.decided_at && [
           { at: run.decided_at },
           t('common.comma'),

@@ -29,6 +29,14 @@ export function wasHeld({ state, approved }: { state: string; approved: boolean 
   return approved || ['held', 'rejected', 'superseded'].includes(state)
 }
 
+/** Whether the latest decision about the run was to cancel it. */
+export function isCancelling({
+  cancelled_at,
+  decided_at,
+}: Record<'cancelled_at' | 'decided_at', Date | null>): boolean {
+  return cancelled_at !== null && cancelled_at.getTime() === decided_at?.getTime()
+}
+
 /** Who asked: dirsync's own reasons in words, people by name. */
 export function whoText(ask: Ask, by: string): string {
   const requester = by.endsWith(' (restore)') ? 'restore' : by

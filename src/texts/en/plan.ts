@@ -35,7 +35,7 @@ export const plan = {
   'plan.part_reason': 'Needed to reject; recorded in the audit with your name.',
   'plan.in_parts': '{decided, number} of {total, number} rows are decided.',
   'plan.in_parts.what':
-    '{open, plural, one {# row is} other {# rows are}} not: no plan sends them before a person decides. Other changes in HR go on.',
+    '{open, plural, one {# row is not: no plan sends it} other {# rows are not: no plan sends them}} before a person decides. Other changes in HR go on.',
   'plan.decisions': 'Decisions',
   'plan.decision': 'Decision',
   'plan.decision.open': 'undecided',
@@ -58,7 +58,7 @@ export const plan = {
   'plan.held_back.until':
     'They are not sent until HR changes them again, or a person starts “Sync now” for one of them.',
   'plan.held_back.until_hr': 'They are not deleted until HR changes them again.',
-  'plan.decided': 'Decided by {who},',
+  'plan.decided': '{cancelled, select, true {Cancelled} other {Decided}} by {who},',
   'plan.is_part': 'This is the approved part of the plan of run {run}.',
   'plan.over': 'This plan can no longer be decided.',
   'plan.to_run': 'To run {run}',

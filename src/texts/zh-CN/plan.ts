@@ -53,7 +53,7 @@ export const plan = {
   'plan.held_back.since': '不一致始于',
   'plan.held_back.until': '人事系统再次变更，或有人对其执行“立即同步”之前，不会发送。',
   'plan.held_back.until_hr': '人事系统再次变更之前，不会删除。',
-  'plan.decided': '已由 {who} 作出决定，',
+  'plan.decided': '已由 {who} {cancelled, select, true {取消} other {作出决定}}，',
   'plan.is_part': '这是第 {run} 号同步任务的计划中已批准的部分。',
   'plan.over': '该计划已无需决定。',
   'plan.to_run': '查看第 {run} 号同步任务',
