@@ -647,6 +647,32 @@ describe('a part of a stored plan', () => {
     expect(answer.json()).toEqual({ run: again, undecided_in: id })
   })
 
+  test('that is rejected says what later became of a row, and claims nothing that was not sent', async () => {
+    const id = await held()
+    await api('POST', `/runs/${id}/reject-part`, {
+      body: { filter: { key: 'p' }, reason: 'so' },
+      role: 'admin',
+    })
+    const later = await addRun({ kind: 'employees', state: 'done', finished_at: new Date() })
+    await console.pool.query(
+      `insert into dirsync.attempt (operation, enterprise_code, entity_key, detail, started_at, duration_ms, outcome, run_id, error)
+       values ('update-employee', '', 'p1', '', now(), 1, 'in_sync', $1, null),
+              ('update-employee', '', 'p2', '', now(), 1, 'in_sync', null, '{"key": "said.rejected_but_there"}')`,
+      [later],
+    )
+    const textOf = async (language: string) =>
+      (await console.browse('viewer', 'GET', `/runs/${id}/plan`, '', { 'accept-language': language })).body
+        .replaceAll(/<[^>]*>/g, ' ')
+        .replaceAll(/\s+/g, ' ')
+    const english = await textOf('en')
+    expect(english).toContain(`by run ${later}: already in sync`)
+    expect(english).toContain('the platform has all of it already: its rejection holds nothing back')
+    const chinese = await textOf('zh-CN')
+    expect(chinese).toMatch(new RegExp(`第 ${later} 号任务： ?本已一致`))
+    expect(chinese).not.toContain('任务发送')
+    expect((await console.browse('viewer', 'GET', `/runs/${id}/plan.csv`)).body).toMatch(/p2,.*,in_sync\b/)
+  })
+
   test.each([
     [49, 'and 37 more'],
     [50, 'and at least 38 more'],

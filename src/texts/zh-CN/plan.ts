@@ -102,7 +102,7 @@ export const plan = {
   'plan.emptied': '清空',
   'plan.not_sent': '此后人事数据又有变更：不发送',
   'plan.changed_again': '此后人事数据又有变更',
-  'plan.later': '由第 {run} 号任务发送：',
+  'plan.later': '第 {run} 号任务：',
   'plan.decision.all': '全部',
   'plan.decision.returned': '已收回',
   'plan.returned': '{count, number} 行重新待审批',
