@@ -122,12 +122,11 @@ export async function runProgram(args: string[]): Promise<number> {
         if (isJson) (await import('./output.ts')).printJson({ [what]: texts.join('').trimEnd() })
         return 0
       }
-      const what = /^error: (.*)$/s.exec(error.message)?.[1]
-      if (what === undefined) return 2
+      const sentence = /^error: (.*)$/s.exec(error.message)?.[1]
+      if (sentence === undefined) return 2
+      const what = error.code === 'commander.unknownCommand' ? await orInGroup(sentence) : sentence
       if (isJson) (await import('./output.ts')).printJsonFailure(new UsageError(what))
-      const [unknown = ''] = error.code === 'commander.unknownCommand' ? what.split('\n', 1) : []
-      const meant = unknown && (await meantBy(unknown))
-      tell(refusal(meant ? `${unknown}\n${meant}` : what, error.code, called, inChinese))
+      tell(refusal(what, error.code, called, inChinese))
       return 2
     }
     if (isJson) (await import('./output.ts')).printJsonFailure(error)
@@ -174,8 +173,9 @@ function unknownIn(program: Command, args: string[]): string[] | null {
   return null
 }
 
-/** A question for the command of a group that an unknown command may mean, such as `dead-letters retry`; empty: there is none. */
-async function meantBy(unknown: string): Promise<string> {
+/** Commander's words about an unknown command, or which one of a group it may be, such as `dead-letters retry`. */
+async function orInGroup(sentence: string): Promise<string> {
+  const [unknown = ''] = sentence.split('\n', 1)
   const all = new Command().enablePositionalOptions()
   for (const load of new Set(BY_NAME.values())) (await load())(all)
   const names = all.commands.flatMap(group =>
@@ -183,8 +183,9 @@ async function meantBy(unknown: string): Promise<string> {
       .filter(command => unknown.endsWith(` '${command.name()}'`))
       .map(command => `${group.name()} ${command.name()}`),
   )
-  if (names.length === 0) return ''
-  return (await import('./language.ts')).said(message('doctor.meant', { setting: names }))
+  if (names.length === 0) return sentence
+  const { said } = await import('./language.ts')
+  return `${unknown}\n${said(message('doctor.meant', { setting: names.join(' / ') }))}`
 }
 
 /** The arguments as commander takes them: for its command help, `--json` is the name of a command. */

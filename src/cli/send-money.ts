@@ -81,6 +81,7 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       outer_trade_no: outerTradeNo,
       refund_amount: refundAmount,
       trade_no: receipt,
+      record_asked: canAskRecord(outerTradeNo),
     }),
     whenUnknown: async ({ number, platformCode }, { pool, program }) => {
       // The database may be away. The outcome is told all the same, or the refund would be sent again.
@@ -99,10 +100,14 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
   })
 }
 
-/** Says that the record of a refund's order cannot be asked; null if it can. Its limits are narrower than those of a refund. */
+/** Says that the record of a refund's order cannot be asked; null if it can. */
 function recordUnasked({ outerTradeNo }: RefundRequest): string | null {
-  const { outer_trade_no: limits } = orderRecordGet.request.shape
-  return limits.safeParse(trimText(outerTradeNo)).success ? null : say('shell.record_not_asked')
+  return canAskRecord(outerTradeNo) ? null : say('shell.record_not_asked')
+}
+
+/** The record takes fewer numbers of orders than a refund. */
+function canAskRecord(outerTradeNo: string): boolean {
+  return orderRecordGet.request.shape.outer_trade_no.safeParse(trimText(outerTradeNo)).success
 }
 
 /**

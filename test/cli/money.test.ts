@@ -94,7 +94,12 @@ test.concurrent('a refund gets a number of its own, and one JSON document as its
   const accepted = await dirsync(...refund(1, '--yes', '--json'))
   expect(accepted.code).toBe(0)
   const document = accepted.json()
-  expect(document).toMatchObject({ outer_trade_no: order(1), refund_amount: '12.50', state: 'accepted' })
+  expect(document).toMatchObject({
+    outer_trade_no: order(1),
+    refund_amount: '12.50',
+    state: 'accepted',
+    record_asked: true,
+  })
   expect(document.outer_refund_no).toMatch(/^test-applicationR\d{14}[0-9A-Z]{8}$/)
   expect(await journal('refund', 1)).toMatchObject([{ outer_refund_no: document.outer_refund_no }])
 })
@@ -266,9 +271,12 @@ test.concurrent('an unknown outcome that the order record can never tell is not 
 test.concurrent('a refund of an order whose record cannot be asked says that its amount is not checked', async () => {
   const long = `${APP}-${'1'.repeat(20)}`
   await plant('orders', [{ ...orderOf(15), out_trade_no: long }])
-  const sent = await dirsync('refund', 'send', '--order', long, '--amount', '1.00', '--reason', 'r', '--yes')
+  const send = (...more: string[]) =>
+    dirsync('refund', 'send', '--order', long, '--amount', '1.00', '--reason', 'r', '--yes', ...more)
+  const sent = await send()
   expect(sent).toMatchObject({ code: 0, stderr: '' })
   expect(sent.stdout).toMatch(/^ +refunded before +not asked, so the amount is not checked:/m)
+  expect((await send('--json')).json()).toMatchObject({ record_asked: false })
 })
 
 test.concurrent('a database that fails once the refund is sent hides neither its outcome nor its amount', async () => {

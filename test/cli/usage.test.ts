@@ -249,7 +249,7 @@ test.each([
   ['help for a misspelt command', ['help', 'statuss'], /unknown command 'statuss'\n.*Did you mean status\?/],
   ['the help of a misspelt subcommand', ['cases', 'shwo', '--help'], /unknown command 'shwo'\n.*mean show\?/],
   ['a command of a group', ['retry', '17'], /unknown command 'retry'\n.*Did you mean dead-letters retry\?/],
-  ['a command of two groups', ['send'], /unknown command 'send'\n.*mean refund send, topup send\?/],
+  ['a command of two groups', ['send'], /unknown command 'send'\n.*mean refund send \/ topup send\?/],
   ['no subcommand', ['dead-letters'], /Usage: dirsync dead-letters/],
   ['an unknown subcommand', ['dead-letters', 'burn'], /unknown command 'burn'/],
   ['a wrong dead letter', ['dead-letters', 'show', '1.5'], /"1.5" is not a case number/],
