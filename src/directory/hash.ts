@@ -294,6 +294,9 @@ export function rowHash(columns: readonly string[], row: Record<string, string |
   return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20, 32)}`
 }
 
+/** The hash of every row of an employee who has left. */
+export const LEFT_HASH = rowHash([], { active: 'f' })
+
 /** Whether a row has no usable key: no user id, or a key too long for an index. Measured as a scan has it, in COPY's form. */
 export function isKeyless({ enterprise_code, userid }: Record<string, string | null>): boolean {
   return (

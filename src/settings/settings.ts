@@ -265,7 +265,7 @@ export const SETTINGS = {
   GATE_MAX_FEWER_ROWS: {
     group: 'Safety',
     meaning:
-      'A run is suspect when HR has lost more than this percentage of its rows since the last good run.',
+      'A run is suspect when HR has lost more than this percentage of its rows since the last good run, both of all and of those in service.',
     type: number(0, 100),
     default: '20',
     example: '10',

@@ -160,6 +160,50 @@ describe('a run that would change much', () => {
     expect((await countStatuses(under.store.pool)).left).toBe(10)
   })
 
+  describe('does not count who left long ago when HR archives their rows', () => {
+    const left = async (from: string) => {
+      await under.inSync(30)
+      await under.hr.query('update person set active = false where userid between $1 and $2', [from, 'e29'])
+      await under.plan('changes', { limits: { breaker: { count: 30, percent: 100 } } })
+      await under.acknowledge()
+      await hr('delete from person where not active')
+    }
+
+    test.each([
+      ['e25', 5],
+      ['e20', 10],
+    ])('those from %s on', async (from, count) => {
+      await left(from)
+      expect(worded(await under.plan())).toMatchObject({
+        ...{ state: 'running', message: null, inScope: 30 - count },
+        plan: { reasons: { vanished: count }, total: 30 - count },
+      })
+      expect(await countStatuses(under.store.pool)).toMatchObject({ in_sync: 30 - count, vanished: count })
+    })
+
+    test('but those in service whom HR lacks, too', async () => {
+      await left('e20')
+      await hr(`delete from person where userid in ('e0', 'e1', 'e2', 'e3')`)
+      expect(worded(await under.plan())).toMatchObject({
+        state: 'held',
+        message: expect.stringContaining('4 of 20 employees would change, 4 of them by leaving'),
+      })
+      await hr(`delete from person where userid = 'e4'`)
+      expect(worded(await under.plan())).toMatchObject({
+        state: 'source_suspect',
+        message: expect.stringContaining('HR delivers 15 rows, 50 % fewer than the last good run (30)'),
+      })
+    })
+
+    test('unless their leaving was taken back', async () => {
+      await left('e27')
+      await under.hr.query(`delete from person where userid = 'e0'`)
+      const { id } = await under.plan()
+      await under.store.pool.query('select dirsync.cancel($1)', [id])
+      expect(await under.plan()).toMatchObject({ state: 'held', planned: 4 })
+    })
+  })
+
   const approve = async (id: number) => {
     await under.store.pool.query('select dirsync.approve($1)', [id])
     return under.planRequested(id)

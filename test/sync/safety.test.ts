@@ -56,6 +56,19 @@ describe('the sanity gate', () => {
     else expect(reason).toBeNull()
   })
 
+  test.each([
+    [100, 100, false],
+    [80, 80, false],
+    [79, 79, true],
+    [79, 179, false],
+  ])(
+    'after 200 rows, 100 of them in service, %i in service of %i are suspect: %s',
+    (active, rows, suspect) => {
+      const reason = suspicion({ ...hr(rows), active }, { ...hr(200), active: 100 }, [], LIMITS)
+      expect(reason !== null).toBe(suspect)
+    },
+  )
+
   test('counts rows that lost their user id as gone', () => {
     expect(suspicion(hr(100, {}, 20), hr(100), [], LIMITS)).toBeNull()
     expect(worded(suspicion(hr(100, {}, 21), hr(100), [], LIMITS))).toMatch(

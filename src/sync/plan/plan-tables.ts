@@ -6,6 +6,7 @@ import { type EmployeeKey, keyText } from '../../directory/employee.ts'
 import {
   COPY_BEGIN,
   COPY_END,
+  LEFT_HASH,
   RowHasher,
   rowHash,
   rowIsActive,
@@ -43,6 +44,7 @@ const STAGED = `create temp table staged (
  *     active, hash    as in `staged`; null where HR has no row
  *     previous_hash   employee.source_hash: the row in the last plan that passed
  *     counted         was an active employee before (of a comparison alone)
+ *     had_left        by the last plan that passed (of a comparison alone)
  *     resting         a person rejected this very row of HR, or its absence; or, of a plan that is decided in parts, has yet to
  *                     decide about it, or its part has yet to begin: nothing is planned (of a comparison alone)
  *     undecided       the held run about which a person has yet to decide (of a comparison alone)
@@ -168,7 +170,7 @@ export interface Difference {
   reasons: Record<string, number>
   /** Employees left out of a full run because the platform confirmed them recently enough. */
   skipped: number
-  /** Employees whose HR row, or its absence, no plan has seen yet: the figure for the breaker. */
+  /** Employees who change by `IS_CHANGING`: the figure for the breaker. */
   changing: number
   /** Those of them who have left or vanished: nothing is sent about them. */
   gone: number
@@ -239,6 +241,7 @@ select coalesce(s.enterprise_code, e.enterprise_code) as enterprise_code,
        coalesce(s.userid, e.userid) as userid,
        s.active, s.hash, e.source_hash as previous_hash, e.userid is null as unknown,
        e.status not in ('left', 'vanished') and not (e.held_run is not null and e.held_gone) as counted,
+       coalesce(e.source_hash = '${LEFT_HASH}', false) as had_left,
        ${rests} as resting, case when u.is_open then u.run end as undecided,
        not ${rests} and not (s.userid is null and ${ONLY_HELD})
          and (s.hash is distinct from e.source_hash or (s.userid is null) <> (e.vanished_at is not null)
@@ -284,6 +287,12 @@ where ${everything} or s.userid is null or e.userid is null or e.vanished_at is 
   or ${waits}`
 }
 
+/**
+ * Condition on an employee `d` of `difference`: the breaker counts them, as no plan has seen their HR row, or its absence, yet. That HR no
+ * longer has the row of one who had left changes nothing.
+ */
+const IS_CHANGING = `(d.fresh and d.reason not in ('asked', 'skipped') and (d.hash is not null or not d.had_left))`
+
 /** SQL: the figures of `difference`. */
 function figuresOf(staged: Staged, { readAll, codes }: Comparison): string {
   const [employees, tally] = [rowsOf('dirsync.employee', codes), rowsOf('dirsync.tally', codes)]
@@ -295,9 +304,8 @@ with reasons as (
   where reason in ('new', 'changed', 'left', 'vanished') order by reason, 1 limit 20
 )
 select (select coalesce(jsonb_object_agg(reason, n), '{}') from reasons) as reasons,
-       (select count(*)::int from difference
-        where fresh and reason not in ('asked', 'skipped')) as changing,
-       (select count(*)::int from difference where fresh and reason in ('left', 'vanished')) as gone,
+       (select count(*)::int from difference d where ${IS_CHANGING}) as changing,
+       (select count(*)::int from difference d where ${IS_CHANGING} and reason in ('left', 'vanished')) as gone,
        (select coalesce(sum(n), 0)::int from ${tally} t
         where source = 'employee' and state not in ('left', 'vanished'))
          - (select count(*)::int from ${employees} e
@@ -305,7 +313,7 @@ select (select coalesce(jsonb_object_agg(reason, n), '{}') from reasons) as reas
        (select count(*)::int from difference where active and counted is not true) as joining,
        (select count(*)::int from difference where counted and active is not true) as parting,
        (select count(*)::int from difference
-        where reason is not null and active is not true) as leaving,
+        where reason is not null and active is not true and not had_left) as leaving,
        (select coalesce(jsonb_agg(key), '[]') from sample) as sample,
        not exists (select from ${employees} e
                    where acknowledged_hash is not null or parked_hash is not null) as first,

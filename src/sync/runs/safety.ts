@@ -71,7 +71,9 @@ export function suspicion(
   // A row without a user id belongs to no employee: the one it should belong to is as good as gone.
   const before = usableRows(last)
   const fewer = percent(before - usable, before)
-  if (fewer > limits.maxFewerRows)
+  // HR may archive the rows of those who left: only if it also lacks rows of employees in service is something wrong.
+  const ofActive = last.active === undefined ? fewer : percent(last.active - (now.active ?? 0), last.active)
+  if (Math.min(fewer, ofActive) > limits.maxFewerRows)
     return message(now.keyless > 0 ? 'said.fewer_user_ids' : 'said.fewer_rows', {
       rows: usable,
       percent: Math.round(fewer),

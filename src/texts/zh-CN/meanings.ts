@@ -45,8 +45,8 @@ export const meanings: Readonly<Record<string, string>> = {
     '一个工作进程同时向平台发起的最大调用数。',
   'The most employees and departments in the queue. Further work waits in the outbox.':
     '队列中员工和部门的最大数量。其余在待发送队列中等待。',
-  'A run is suspect when HR has lost more than this percentage of its rows since the last good run.':
-    '与最近一次成功的同步任务相比，人事数据减少的行超过这个百分比时，视为人事数据可疑。',
+  'A run is suspect when HR has lost more than this percentage of its rows since the last good run, both of all and of those in service.':
+    '与最近一次成功的同步任务相比，人事数据的全部行和在职员工的行减少的比例都超过这个百分比时，视为人事数据可疑。',
   'A run is suspect when a column turned empty for more than this percentage of the employees in service.':
     '某一列变为空值的在职员工超过这个百分比时，视为人事数据可疑。',
   'A run is held when it would change more employees than this …': '变更的员工超过这个数量 …',
