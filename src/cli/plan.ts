@@ -5,7 +5,6 @@ import { employeePlanShown } from '../console/employees/view.ts'
 import { PlanQuery } from '../console/plan/query.ts'
 import { plan as storedPlans } from '../console/plan/routes.ts'
 import { sumOf } from '../console/runs/list.ts'
-import { qualified } from '../directory/employee.ts'
 import type { SourceStatistics } from '../directory/hash.ts'
 import { isOfHr } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
@@ -13,6 +12,7 @@ import { ScanSpool, SpoolError } from '../hr/spool.ts'
 import type { Pool } from '../lib/database.ts'
 import { enterprisesIn } from '../sync/outbox/employee.ts'
 import { HALTS_OF_OTHERS, type Halt, readHalts } from '../sync/outbox/halts.ts'
+import { departmentName } from '../sync/plan/departments.ts'
 import { type PlanFilter, readNextPlan } from '../sync/plan/stored-plan.ts'
 import { EMPLOYEE_KINDS, heldRun, type PlanSummary, type RunKind } from '../sync/runs/run.ts'
 import { limitsOf } from '../sync/runs/safety.ts'
@@ -470,8 +470,4 @@ function departmentsLine(
     names,
   })
   return why === null ? go : say('shell.departments_but', { go, why })
-}
-
-function departmentName({ enterpriseCode, deptCode }: { enterpriseCode: string; deptCode: string }): string {
-  return qualified(enterpriseCode, deptCode)
 }

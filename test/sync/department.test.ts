@@ -38,6 +38,7 @@ describe('HR’s departments are remembered', () => {
         deleted: false,
         setAside: false,
         rejectedRun: null,
+        isHeld: false,
         employees: 0,
       },
       expect.objectContaining({

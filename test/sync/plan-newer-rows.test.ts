@@ -245,11 +245,13 @@ describe('with updated_at mapped', () => {
   test('the breaker counts against everybody, not against the few that were read', async () => {
     await inSync()
     for (const userid of ['e1', 'e2', 'e3']) await write(userid, 'now()')
+    expect(await plan({ limits: { breaker: { count: 0, percent: 15 } } })).toMatchObject({ state: 'running' })
+    await under.acknowledge()
+    for (const userid of ['e4', 'e5', 'e6']) await write(userid, 'now()')
     expect(worded(await plan({ limits: { breaker: { count: 0, percent: 10 } } }))).toMatchObject({
       state: 'held',
       message: expect.stringContaining('3 of 20 employees would change'),
     })
-    expect(await plan({ limits: { breaker: { count: 0, percent: 15 } } })).toMatchObject({ state: 'running' })
   })
 
   test.each([

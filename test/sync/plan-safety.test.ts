@@ -509,14 +509,28 @@ describe('a run that would change much', () => {
     expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
   })
 
-  test('is superseded by the next run whose plan passes', async () => {
+  test('is superseded by the next run whose plan passes, once HR has nothing of its plan left', async () => {
     await under.inSync(10)
     await change()
     const { id } = await under.plan()
-    await hr(`update person set name = 'n' || substr(userid, 2) where userid < 'e3'`)
+    await hr(`update person set name = 'n' || substr(userid, 2) where userid < 'e3';
+      update person set name = 'other' where userid = 'e5'`)
+    const stays = [
+      'HR still has 1 of the held changes, so nothing is sent before a decision.',
+      'Since then HR has changed 4 rows: approval sends the plan as it was stored and leaves them to the next one.',
+    ].join(' ')
+    expect(worded(await tick(id))).toMatchObject({ state: 'held', planned: 4, message: stays })
+    for (const kind of ['changes', 'full'] as const)
+      expect(worded(await under.plan(kind))).toMatchObject({
+        state: 'superseded',
+        message: `Run ${id} was held with such a plan already. Nothing was enqueued.`,
+      })
+    expect(await under.pending()).toEqual([])
+    await hr(`update person set name = 'n3' where userid = 'e3'`)
     expect(await tick(id)).toMatchObject({ state: 'superseded', finishedAt: expect.any(Date) })
-    expect(await run(id + 1)).toMatchObject({ state: 'running', requestedBy: 'cron', planned: 1 })
-    expect(await under.pending()).toEqual(['e3'])
+    const next = await under.store.value<number>('select max(id) from dirsync.sync_run')
+    expect(await run(next)).toMatchObject({ state: 'running', requestedBy: 'cron', planned: 1 })
+    expect(await under.pending()).toEqual(['e5'])
     await expect(under.store.pool.query('select dirsync.approve($1)', [id])).rejects.toThrow(
       `run ${id} is superseded: there is nothing to decide`,
     )
@@ -528,7 +542,8 @@ describe('a run that would change much', () => {
     await change()
     const id = Number(await under.store.value(`select dirsync.resync('full', max_age => '1 hour')`))
     expect(await under.planRequested(id)).toMatchObject({ state: 'held' })
-    await hr(`update person set name = 'n' || substr(userid, 2) where userid < 'e3'`)
+    await hr(`update person set name = 'n' || substr(userid, 2);
+      update person set name = 'other' where userid = 'e5'`)
     expect(await tick(id)).toMatchObject({ state: 'superseded' })
     expect(await run(id + 1)).toMatchObject({ planned: 1, maxAgeMs: 3_600_000, plan: { skipped: 9 } })
   })
@@ -1178,6 +1193,28 @@ describe('departments are checked against the last full reading of employees', (
       message: expect.stringContaining('No department is deleted'),
     })
     expect(await under.pending()).toEqual([])
+  })
+
+  test('a held run of theirs stays while HR wants any of it deleted, however few', async () => {
+    await closed()
+    await hr(
+      `insert into department select 'X' || i, null, false, now() - interval '2 days' from generate_series(1, 3) i`,
+    )
+    const held = await plan()
+    expect(held).toMatchObject({ state: 'held', planned: 4 })
+    await hr(`update department set active = true, closed_at = null where dept_code <> 'X1'`)
+    const preview = await previewDeletions(under.store.pool, HrSources.one(delivering(EMPLOYEES)), LIMITS)
+    expect(preview).toMatchObject({ deletions: [{ deptCode: 'X1' }], isHeld: true })
+    expect(await plan()).toMatchObject({ state: 'superseded' })
+    await recheckHeldRun(under.store.pool, held.id)
+    expect(worded(await under.planRequested(held.id, delivering(EMPLOYEES)))).toMatchObject({
+      ...{ state: 'held', planned: 4, plan: { changed_since: 3 } },
+      message: expect.stringContaining('HR still has 1 of the held changes'),
+    })
+    expect(await under.pending()).toEqual([])
+    await hr('update department set active = true, closed_at = null')
+    expect(await plan()).toMatchObject({ state: 'running', planned: 0 })
+    expect(await readRun(under.store.pool, held.id)).toMatchObject({ state: 'superseded' })
   })
 
   test('a held run of theirs stays while a run of employees is held', async () => {

@@ -15,7 +15,7 @@ export interface DeletionPreview {
   deletions: DueDeletion[]
   /** How many of the deletions are in the outbox already. Such a run takes them over: what becomes of it becomes of them. */
   waiting: number
-  /** Whether the breaker would hold the run. */
+  /** Whether the run would be held. */
   isHeld: boolean
   /** Why a source of HR was left out, if there are others. */
   unread: Said[]

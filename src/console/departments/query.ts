@@ -140,7 +140,7 @@ export const DeletionsResult = z.object({
   total: z.int().describe('Departments that are not deleted yet'),
   count: z.int().describe('How many would be deleted'),
   waiting: z.int().describe('How many of these deletions an earlier run has waiting to be sent already'),
-  held: z.boolean().describe('Whether the breaker would hold the run'),
+  held: z.boolean().describe('Whether the run would be held'),
   deletions: z
     .array(
       z.object({

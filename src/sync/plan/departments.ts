@@ -17,6 +17,7 @@ import {
   EMPLOYEE_KINDS_SQL,
   heldRuns,
   IN_PARTS,
+  IS_HELD_WHOLE,
   NOT_BEGUN,
   noWork,
   planFigures,
@@ -44,6 +45,8 @@ export interface DepartmentFacts {
   lost: ReadonlySet<string>
   /** A run's deletions, without those that failed before: they wait for the retry of their case. */
   deletions: DueDeletion[]
+  /** How many of these wait for the decision about a run that is held as a whole. */
+  stillHeld: number
   /** Everything that HR wants deleted, whatever its state so far. */
   wanted: DueDeletion[]
   /** Departments whose deletion a person has rejected, by `qualified`, and the run with which that was. */
@@ -79,7 +82,7 @@ export async function planDepartments(
   const facts = await departmentFacts(db, source, inHr, limits)
   const { total, deletions, wanted, doubt, unlocated, lost } = facts
   const { state, message: why } = departmentsVerdict(facts, limits)
-  const isWanted = new Set(wanted.map(({ enterpriseCode, deptCode }) => qualified(enterpriseCode, deptCode)))
+  const isWanted = new Set(wanted.map(departmentName))
   if (state !== 'held' && (doubt || state === 'source_suspect'))
     return { ...noWork(state, why ?? [], total), undecided: undecidedInDoubt }
   // Of a plan that is held whole, only what waits for the platform, or for HR, is not planned anew.
@@ -130,7 +133,7 @@ export function departmentsVerdict(
   facts: DepartmentFacts,
   limits: Pick<RunLimits, 'departments'>,
 ): { state: 'running' | 'held' | 'source_suspect'; message: Said | null } {
-  const { inHr, total, doubt, deletions } = facts
+  const { inHr, total, doubt, deletions, stillHeld } = facts
   if (doubt) return { state: doubt.isSuspect ? 'source_suspect' : 'running', message: doubt.message }
   if (inHr === 0 && total > 0)
     return {
@@ -139,10 +142,12 @@ export function departmentsVerdict(
     }
   const changing = deletions.length
   const staying = stayingOf(facts)
-  if (!trips(limits.departments, changing, total))
-    return { state: 'running', message: staying.length > 0 ? staying : null }
-  const go = message('said.departments_go', { changing, total, ...limits.departments })
-  return { state: 'held', message: [go, ...staying] }
+  const isMuch = trips(limits.departments, changing, total)
+  if (!isMuch && stillHeld === 0) return { state: 'running', message: staying.length > 0 ? staying : null }
+  const why = isMuch
+    ? message('said.departments_go', { changing, total, ...limits.departments })
+    : message('said.still_held', { count: stillHeld })
+  return { state: 'held', message: [why, ...staying] }
 }
 
 /** Why departments stay that HR wants deleted, or no longer has; empty: none does for want of knowledge. */
@@ -169,6 +174,14 @@ export function employeeUnlocated(enterpriseCode: string, unlocated: DepartmentF
 
 export function enterpriseLost(code: string): Message {
   return code === '' ? message('said.own_enterprise_lost') : message('said.enterprise_lost', { code })
+}
+
+/** A department as people name it. */
+export function departmentName({
+  enterpriseCode,
+  deptCode,
+}: Pick<KnownDepartment, 'enterpriseCode' | 'deptCode'>): string {
+  return qualified(enterpriseCode, deptCode)
 }
 
 function nameOf({ enterpriseCode, entityKey }: Work): string {
@@ -222,13 +235,16 @@ export async function checked(
   const doubt = await doubtOf(db, source, { counts, mapping }, gate)
   const unlocated = await unlocatedIn(db, source.codes)
   const rejected = new Map(
-    known.flatMap(({ enterpriseCode, deptCode, rejectedRun }) =>
-      rejectedRun === null ? [] : [[qualified(enterpriseCode, deptCode), rejectedRun] as const],
-    ),
+    known.flatMap(one => (one.rejectedRun === null ? [] : [[departmentName(one), one.rejectedRun] as const])),
   )
-  if (inHr === 0 || doubt) return { inHr, total, doubt, unlocated, lost, rejected, deletions: [], wanted: [] }
+  const nothing = { deletions: [], stillHeld: 0, wanted: [] }
+  if (inHr === 0 || doubt) return { inHr, total, doubt, unlocated, lost, rejected, ...nothing }
   const all = known.map(department => ({ ...department, setAside: false }))
   const now = await databaseTime(db)
+  const deletions = planDeletions(known, now, departmentGraceMs).filter(
+    ({ enterpriseCode }) => !lost.has(enterpriseCode) && !unlocated.has(enterpriseCode),
+  )
+  const due = new Set(deletions.map(departmentName))
   return {
     inHr,
     total,
@@ -236,9 +252,8 @@ export async function checked(
     unlocated,
     lost,
     rejected,
-    deletions: planDeletions(known, now, departmentGraceMs).filter(
-      ({ enterpriseCode }) => !lost.has(enterpriseCode) && !unlocated.has(enterpriseCode),
-    ),
+    deletions,
+    stillHeld: known.filter(one => one.isHeld && due.has(departmentName(one))).length,
     wanted: planDeletions(all, now, departmentGraceMs),
   }
 }
@@ -376,15 +391,19 @@ export async function lostEnterprises(db: Pool): Promise<string[]> {
   return rows.map(({ code }) => code)
 }
 
+/** Condition on a department `d`: its deletion `w` is in the plan of an unfinished run `r` that meets a condition. */
+const isPlannedBy = (condition: string) => `exists (
+  select from dirsync.sync_run r
+  join dirsync.planned_work w on w.run_id = r.id and w.operation = 'delete-department'
+    and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code
+  where r.finished_at is null and ${condition})`
+
 /**
  * Condition on a department `d`, see `setAside` of a known one. Of a plan that is decided in parts, what is not decided, or has
  * not begun, is.
  */
-export const IS_SET_ASIDE = `(d.parked_at is not null or d.rejected_run is not null or exists (
-  select from dirsync.sync_run r
-  join dirsync.planned_work w on w.run_id = r.id and w.operation = 'delete-department'
-    and w.enterprise_code = d.enterprise_code and w.entity_key = d.dept_code
-  where r.finished_at is null and ${IN_PARTS} and ${NOT_BEGUN}))`
+export const IS_SET_ASIDE = `(d.parked_at is not null or d.rejected_run is not null
+  or ${isPlannedBy(`${IN_PARTS} and ${NOT_BEGUN}`)})`
 
 /** SQL: since when HR has closed or lacks a department, from which `planDeletions` counts its grace period; null while HR has it. */
 export function closedSince(d: string): string {
@@ -398,6 +417,8 @@ export const IS_MOVING = `e.enterprise_code = d.enterprise_code and e.moving_to 
 interface StoredDepartment extends KnownDepartment {
   /** The run with which a person rejected its deletion; null: none, or HR has changed it since. */
   rejectedRun: number | null
+  /** A run that is held as a whole would delete it. */
+  isHeld: boolean
 }
 
 /**
@@ -414,6 +435,7 @@ export async function knownDepartments(
             d.active, d.closed_at as "closedAt", d.first_missing_at as "missingSince",
             d.deleted_at is not null as deleted,
             ${IS_SET_ASIDE} as "setAside", d.rejected_run as "rejectedRun",
+            ${isPlannedBy(IS_HELD_WHOLE)} as "isHeld",
             coalesce(h.employees, 0)
               + (select count(*)::int from dirsync.employee e
                  where e.platform_state = 'in_service' and e.enterprise_code = d.enterprise_code

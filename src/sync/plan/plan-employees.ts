@@ -50,6 +50,7 @@ import {
   changedEmployees,
   compare,
   countChangedSince,
+  countStillHeld,
   countUndecided,
   type Difference,
   markHeld,
@@ -176,7 +177,7 @@ export async function planEmployees(
   if (suspect)
     return { ...planned, state: 'source_suspect', message: message('said.suspect', { reason: suspect }) }
   if (!first) {
-    const verdict = withinBreaker(difference, limits.breaker)
+    const verdict = await withinBreaker(db, difference, limits.breaker, scope)
     const rejected = verdict.message && (await rejectedBefore(db))
     return { ...planned, ...verdict, ...(rejected && { message: [verdict.message ?? [], rejected] }) }
   }
@@ -234,12 +235,17 @@ async function rejectedBefore(db: ClientBase): Promise<Said | null> {
 
 const PASSED = { state: 'running' } as const
 
-/** Whether this many changes pass the breaker. */
-function withinBreaker(
-  { changing, gone, total }: Pick<Difference, 'changing' | 'gone' | 'total'>,
+/** Whether this many changes pass the breaker, none of which waits for a decision already: HR may have taken back the others of these. */
+async function withinBreaker(
+  db: ClientBase,
+  { changing, gone, total }: Difference,
   breaker: Breaker,
-): Pick<EmployeePlan, 'state' | 'message'> {
-  if (!trips(breaker, changing, total)) return PASSED
+  { name }: SourceScope,
+): Promise<Pick<EmployeePlan, 'state' | 'message'>> {
+  if (!trips(breaker, changing, total)) {
+    const count = await countStillHeld(db, name)
+    return count === 0 ? PASSED : { state: 'held', message: message('said.still_held', { count }) }
+  }
   return {
     state: 'held',
     message:
@@ -347,7 +353,7 @@ export async function planTriggered(
     db,
     candidates.filter(key => !found.has(keyText(key))),
   )
-  const verdict = withinBreaker(difference, breaker)
+  const verdict = await withinBreaker(db, difference, breaker, source)
   const wait = isOdd && message('said.changed_all_lack', { count: changed.length })
   const planned = {
     ...{ readAll: false, inScope, plan: { reasons, sample, total }, mapping, ...verdict },

@@ -21,7 +21,7 @@ import { IS_LOST } from '../outbox/claim.ts'
 import { HELD_DECISION, hasSource, ONLY_HELD } from '../outbox/employee.ts'
 import { PRIORITY } from '../outbox/outbox.ts'
 import { DOUBTED } from '../runs/restored.ts'
-import { NOT_BEGUN } from '../runs/run.ts'
+import { EMPLOYEE_KINDS_SQL, IS_HELD_WHOLE, NOT_BEGUN } from '../runs/run.ts'
 
 /**
  * The set-based half of planning. HR's rows are hashed into the temporary table `staged` and joined once with the acknowledged
@@ -715,6 +715,20 @@ export async function restoreEmployeePlan(
 const WAS_SENT = `exists (select from dirsync.employee e
   where e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
     and e.source_hash is not distinct from w.source_hash)`
+
+/** How many employees change who wait for the decision about a run of a source that is held as a whole. */
+export async function countStillHeld(db: ClientBase, source: string): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `select count(*)::int as n from difference d
+     where ${IS_CHANGING} and exists (
+       select from dirsync.sync_run r join dirsync.planned_work w on w.run_id = r.id
+       where ${IS_HELD_WHOLE} and r.kind in ${EMPLOYEE_KINDS_SQL} and r.hr_source = $1
+         and w.operation = 'update-employee' and w.enterprise_code = d.enterprise_code
+         and w.entity_key = d.userid and w.reason <> 'asked')`,
+    [source],
+  )
+  return onlyRow(rows).n
+}
 
 /**
  * Undecided rows of a held run that is decided in parts: those that differ by `difference`, and those with another row in HR.

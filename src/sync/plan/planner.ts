@@ -244,8 +244,8 @@ export class Planner {
 
   /**
    * Plans a run: its work goes into the outbox, or its plan is stored until a decision, or neither. For a run that is held
-   * already HR is checked again: if its rows look right now, another run takes its place; else its plan stays as it is. One that
-   * is decided in parts stays while HR has any of its undecided rows; other work passes it by.
+   * already HR is checked again: if HR has none of its undecided changes left and looks right, another run takes its place; else
+   * its plan stays as it is. Other work passes one by that is decided in parts.
    */
   async #check(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<PlannedRun> {
     const { hr, source } = this.#options

@@ -488,9 +488,8 @@ export async function recheckHeldRun(db: Pool, id: number): Promise<void> {
 /** A plan of all employees of a source has passed: its other held runs look different now. */
 export async function recheckHeldRuns(db: ClientBase, source: string): Promise<void> {
   await db.query(
-    `update dirsync.sync_run set recheck_at = now()
-     where state = 'held' and finished_at is null and undecided is null and kind in ${EMPLOYEE_KINDS_SQL}
-       and hr_source = $1`,
+    `update dirsync.sync_run r set recheck_at = now()
+     where ${IS_HELD_WHOLE} and kind in ${EMPLOYEE_KINDS_SQL} and hr_source = $1`,
     [source],
   )
 }
@@ -501,6 +500,9 @@ export function isHeldWhole<R extends Pick<Run, 'state' | 'undecided'>>(
 ): run is R & { state: 'held' } {
   return run?.state === 'held' && run.undecided === null
 }
+
+/** SQL: the same of a run `r`. */
+export const IS_HELD_WHOLE = `(r.state = 'held' and r.finished_at is null and r.undecided is null)`
 
 /** The held run of everything of a source, of one of the kinds, except `except`; null without one. */
 export async function heldRun(

@@ -54,7 +54,7 @@ export const departments = {
     '其中 {count, plural, other {#}} 个已由之前的同步任务等待删除，也包含在该任务的计划中：驳回或取消该任务会一并撤回。',
   'departments.would_delete_nothing': '现在没有需要删除的部门。',
   'departments.left_out': '有部门未计入。',
-  'departments.would_be_held': '删除数量超过安全阈值，该同步任务会转为待审批。',
+  'departments.would_be_held': '删除数量超过安全阈值，或其中有部门已在待审批，该同步任务会转为待审批。',
   'departments.would_be_held.remedy': '需有人批准后才会执行。',
   'departments.order': '顺序',
   'departments.and_more': '另有 {count, number} 个',

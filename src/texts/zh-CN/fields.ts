@@ -450,7 +450,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '已撤销或已不存在的部门：自此时起，一旦人事系统和平台中均没有员工，且没有下级部门保留，即由同步任务删除，除非有异常项、审批结果或对其企业数据的疑问阻止；null 表示没有同步任务读取该企业的部门',
   'Departments that are not deleted yet': '尚未删除的部门',
   'How many would be deleted': '将删除的数量',
-  'Whether the breaker would hold the run': '是否会触发安全阈值而待审批',
+  'Whether the run would be held': '该任务是否会转为待审批',
   'At most 200 of them, in the order of deletion': '其中最多 200 个，按删除顺序',
   'Deletion order, from 0: a department is deleted after those below it':
     '删除顺序，从 0 开始：先删除下级部门',
