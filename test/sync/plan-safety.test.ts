@@ -630,12 +630,41 @@ describe('a run that would change much', () => {
     )
   })
 
-  test('also stays where HR named its rows, when HR is checked again', async () => {
-    await under.inSync(10)
+  test('is of all rows where HR named some: one decision about them is enough', async () => {
+    const GROUP = `select c as enterprise_code, userid, name, mobile, active, updated_at
+      from person cross join (values ('C1'), ('C2'), ('C3')) v (c)`
+    const source = under.source(GROUP)
+    const tickOf = (id: number) =>
+      recheckHeldRun(under.store.pool, id).then(() => under.planRequested(id, source))
+    await under.inSync(10, GROUP)
+    // HR's trigger does not name this one, and its row tells nothing of it.
+    await hr(`update person set name = 'other' where userid = 'e9'`)
+    await hr(`update person set updated_at = now() - interval '1 day'`)
     await change()
     const id = await requestRun(under.store.pool, 'changes', ['e0', 'e1', 'e2', 'e3'], 'trigger')
-    expect(await under.planRequested(id)).toMatchObject({ state: 'held', planned: 4 })
-    expect(await tick(id)).toMatchObject({ state: 'held', planned: 4 })
+    expect(worded(await under.planRequested(id, source))).toMatchObject({
+      ...{ state: 'held', planned: 15, changedUserids: [] },
+      message: '15 of 30 employees would change, more than 2 and 10 %.',
+    })
+    expect(await tickOf(id)).toMatchObject({ state: 'held', planned: 15 })
+    expect(await under.plan('changes', { source })).toMatchObject({ state: 'superseded' })
+    expect(await under.store.rows(`select id from dirsync.sync_run where state = 'held'`)).toEqual([{ id }])
+    await under.store.pool.query(`select dirsync.reject($1, 'not so')`, [id])
+    const next = await under.store.value<number>(`select id from dirsync.sync_run where state = 'requested'`)
+    expect(await under.planRequested(next, source)).toMatchObject({ state: 'running', planned: 0 })
+    expect(await under.pending()).toEqual([])
+  })
+
+  test('by an earlier version, of rows that HR named, is checked again with all rows', async () => {
+    await under.inSync(10)
+    await change()
+    const { id } = await under.plan()
+    await under.store.pool.query(`update dirsync.sync_run set keys = '{e0,e1,e2,e3}'`)
+    expect(await under.plan()).toMatchObject({ state: 'superseded' })
+    await hr(`update person set name = 'n' || substr(userid, 2) where userid < 'e3'`)
+    expect(await tick(id)).toMatchObject({ state: 'held', changedUserids: [] })
+    await hr(`update person set name = 'n3' where userid = 'e3'`)
+    expect(await tick(id)).toMatchObject({ state: 'superseded' })
     expect(await under.pending()).toEqual([])
   })
 

@@ -94,10 +94,7 @@ function employeePlan(
       await markHeld(db, null, compared)
       if (scanned && source.codes) await recordStray(db, id, source, readAll)
     },
-    store: async id => {
-      await awaitPlan(db, missing)
-      await storeEmployeePlan(db, id)
-    },
+    store: id => storeEmployeePlan(db, id),
     mark: id => markHeld(db, id, compared),
     changedSince: held => countChangedSince(db, held, source.codes),
     undecided: held => countUndecided(db, held, source.codes),
@@ -292,6 +289,7 @@ async function awaitReplan(db: ClientBase, codes: SourceScope['codes']): Promise
  * are left to a run that reads every row, since only that can tell a leaver from a broken mapping. So are those who change and all
  * lack a value that most have, as while a table that the mapping joins is empty for a moment; and all of them while the mapping is
  * another than that of the last such run, or while that one has not passed.
+ * @returns null where the breaker objects: what HR did to these rows it may have done to others, and a person decides about all of them
  * @throws HrUnavailableError, HrDataError, MappingError
  */
 export async function planTriggered(
@@ -300,7 +298,9 @@ export async function planTriggered(
   { changedUserids, state }: Run,
   ownEnterprise: string,
   breaker: Breaker,
-): Promise<CheckedPlan> {
+): Promise<CheckedPlan | null> {
+  // By an earlier version, which held some rows by themselves.
+  if (state === 'held') return null
   const { hr, codes } = source
   const enterprises = codes ?? (await enterpriseCodes(db, ownEnterprise))
   const candidates = changedUserids.flatMap(userid =>
@@ -309,9 +309,8 @@ export async function planTriggered(
   const { fingerprint } = await hr.inspect()
   const last = await lastFullReading(db, source)
   // Through another mapping any row may look different, so that none is sent before all of them have been checked. Nor is one while
-  // HR as a whole looks wrong, which the run before may have found. One that is held itself is read again.
-  const isChecked =
-    last?.mapping === fingerprint && (state === 'held' || (await lastPlanPassed(db, source.name)))
+  // HR as a whole looks wrong, which the run before may have found.
+  const isChecked = last?.mapping === fingerprint && (await lastPlanPassed(db, source.name))
   const mapping = isChecked ? fingerprint : undefined
   // Missing employees are left to a run that reads every row, whatever the reason.
   const found = await traced('read HR', async () =>
@@ -336,10 +335,10 @@ export async function planTriggered(
     return traced('compare', () => compare(db, staged, wanted))
   }
   const whole = await comparedWith(looked)
+  if (trips(breaker, whole.changing, whole.total)) return null
   const keys = await changedEmployees(db)
   const changed = looked.filter(({ key }) => keys.has(keyText(key)))
   const isOdd =
-    state !== 'held' &&
     last &&
     isEmptyThroughout(
       changed.length,
@@ -353,11 +352,9 @@ export async function planTriggered(
     db,
     candidates.filter(key => !found.has(keyText(key))),
   )
-  const verdict = await withinBreaker(db, difference, breaker, source)
-  const wait = isOdd && message('said.changed_all_lack', { count: changed.length })
-  const planned = {
-    ...{ readAll: false, inScope, plan: { reasons, sample, total }, mapping, ...verdict },
-    ...(wait && { message: verdict.message ? [verdict.message, wait] : wait }),
+  const planned: PlannedRun = {
+    ...{ ...PASSED, readAll: false, inScope, plan: { reasons, sample, total }, mapping },
+    ...(isOdd && { message: message('said.changed_all_lack', { count: changed.length }) }),
   }
   return employeePlan(db, source, planned, { missing: [...missing, ...waiting.map(({ key }) => key)] })
 }

@@ -22,6 +22,7 @@ import {
   type CheckedPlan,
   checkLater,
   claimRun,
+  coverAllRows,
   EMPLOYEE_KINDS,
   heldRun,
   holdAgain,
@@ -126,12 +127,13 @@ export class Planner {
       // Before the transaction: a new delivery is loaded by this.
       const isOfEmployees = EMPLOYEE_KINDS.includes(run.kind)
       const delivery = isOfEmployees ? await this.#readFrom(run)?.hr.delivery() : undefined
-      const { state, inScope, plan, message } = await repeatOnDeadlock(() =>
+      const planned = await repeatOnDeadlock(() =>
         transaction(pool, async db => {
           await db.query(`select set_config('dirsync.knows_parts', 'on', true)`)
           const planned = await (run.approved
             ? carryOut(this.#options, db, run)
             : this.#check(db, run, signal))
+          if (planned === null) return null
           // This run, or a person since the last one, may have ended what they waited for.
           if (isOfAll(run)) await endForgottenWaiting(db)
           const source = this.#readFrom(run)
@@ -144,6 +146,8 @@ export class Planner {
         }),
       )
       this.#heldUp.delete(run.id)
+      if (planned === null) return this.#planInTrace(await coverAllRows(pool, run), signal, trace)
+      const { state, inScope, plan, message } = planned
       trace.annotate({
         'dirsync.run.state': state,
         ...(inScope !== undefined && { 'dirsync.run.in_scope': inScope }),
@@ -246,10 +250,12 @@ export class Planner {
    * Plans a run: its work goes into the outbox, or its plan is stored until a decision, or neither. For a run that is held
    * already HR is checked again: if HR has none of its undecided changes left and looks right, another run takes its place; else
    * its plan stays as it is. Other work passes one by that is decided in parts.
+   * @returns null, with nothing written, where only a plan of all rows can tell
    */
-  async #check(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<PlannedRun> {
+  async #check(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<PlannedRun | null> {
     const { hr, source } = this.#options
     const plan = await this.#planOf(db, run, signal)
+    if (plan === null) return null
     // Reading HR may have taken long. Whatever has been written is rolled back.
     await assertInForce(db, hr, source)
     const { planned } = plan
@@ -289,7 +295,7 @@ export class Planner {
   }
 
   /** The plan of a run of any kind. What it has written by then is rolled back with the transaction if the run fails. */
-  #planOf(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<CheckedPlan> {
+  #planOf(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<CheckedPlan | null> {
     const { hr, limits, sellerAppids, ownEnterprise } = this.#options
     switch (run.kind) {
       case 'changes':

@@ -41,9 +41,8 @@ export async function lastFullReading(
 }
 
 /**
- * Whether the last run of a source that chose its own rows passed, and none is held: HR looked right. A held run of named rows
- * counts too, unlike in `heldRun`: what HR did to these it may be doing to others, so that all rows are checked before a few more
- * are sent. Whole runs go on beside it, and find out. What passed for another account says nothing of where this one has people.
+ * Whether the last run of a source that chose its own rows passed, and none is held: HR looked right. What passed for another
+ * account says nothing of where this one has people.
  */
 export async function lastPlanPassed(db: ClientBase | Pool, source: string): Promise<boolean> {
   const { rows } = await db.query<{ passed: boolean }>(

@@ -339,6 +339,12 @@ export async function claimRun(db: ClientBase, source: string): Promise<Plannabl
   return held[0] ?? null
 }
 
+/** Makes a run of the rows that HR named one of all rows. */
+export async function coverAllRows(db: Pool, run: PlannableRun): Promise<PlannableRun> {
+  await db.query(`update dirsync.sync_run set keys = '{}', wants_all = true where id = $1`, [run.id])
+  return { ...run, changedUserids: [], wantsAll: true }
+}
+
 /** Gives back runs of a source whose planner died. Only for the holder of the planning lock. */
 export async function reclaimOrphanedRuns(db: ClientBase | Pool, source: string): Promise<number> {
   const { rowCount } = await db.query(
@@ -504,7 +510,7 @@ export function isHeldWhole<R extends Pick<Run, 'state' | 'undecided'>>(
 /** SQL: the same of a run `r`. */
 export const IS_HELD_WHOLE = `(r.state = 'held' and r.finished_at is null and r.undecided is null)`
 
-/** The held run of everything of a source, of one of the kinds, except `except`; null without one. */
+/** The held run of a source, of one of the kinds, except `except`; null without one. */
 export async function heldRun(
   db: ClientBase | Pool,
   kinds: readonly RunKind[],
@@ -513,7 +519,7 @@ export async function heldRun(
 ): Promise<Run | null> {
   const { rows } = await db.query<Run>(
     `select ${COLUMNS} from dirsync.sync_run
-     where state = 'held' and finished_at is null and kind = any ($1) and keys = '{}'
+     where state = 'held' and finished_at is null and kind = any ($1)
        and hr_source = $2 and id is distinct from $3::bigint
      -- One that is decided in parts holds up its own rows alone.
      order by undecided is not null, id limit 1`,
