@@ -1,12 +1,14 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import { RULE_NAMES, RULES } from '../alerts/rule.ts'
-import type { Pool } from '../lib/database.ts'
+import { isReadOnly, type Pool } from '../lib/database.ts'
+import { readOnlyTrouble } from '../lib/failure.ts'
 import { type OpenMoney, readOpenMoney } from '../money/open.ts'
 import { JOB_OPERATIONS } from '../queue/job.ts'
 import { SHOWN_EMPLOYEE_STATUSES } from '../sync/health/figures.ts'
 import { type Health, readHealth } from '../sync/health/health.ts'
 import { ROLES } from '../sync/processes/process.ts'
 import { RUN_STATES } from '../sync/runs/run.ts'
+import { SaidError } from '../texts/message.ts'
 
 /** A metric; `buckets` of a histogram. */
 export interface Metric {
@@ -30,7 +32,7 @@ interface DatabaseMetric extends Metric {
 /** Figures of the whole deployment. docs/monitoring.md lists them, generated from here. */
 export const DATABASE_METRICS = {
   dirsync_database_up: {
-    help: '1 when this scrape could read the database, otherwise 0.',
+    help: '1 when this scrape could read the database, and it takes writes, otherwise 0.',
     read: () => one(1),
   },
   dirsync_pending_entities: {
@@ -244,7 +246,7 @@ function countOf<Row extends { count: number }>(rows: Row[], isWanted: (row: Row
 
 /**
  * The state of the whole deployment, read from PostgreSQL at each scrape, so it is the same in every process. Without
- * the database, only `dirsync_database_up 0` is exposed, instead of stale values.
+ * the database, or while that takes no writes, only `dirsync_database_up 0` is exposed, instead of stale values.
  */
 export class DatabaseMetrics {
   readonly #pool: Pool
@@ -265,12 +267,10 @@ export class DatabaseMetrics {
   }
 
   async #read(): Promise<string> {
-    const read = await Promise.all([readHealth(this.#pool), readOpenMoney(this.#pool)]).catch(
-      (error: Error) => {
-        this.#onTrouble(error)
-        return null
-      },
-    )
+    const read = await this.#readFigures().catch((error: Error) => {
+      this.#onTrouble(error)
+      return null
+    })
     // A new registry for each reading: series that are gone from the database disappear from the answer.
     const registry = new Registry()
     const add = (name: string, { help, labels: labelNames = [] }: Metric, samples: Sample[]) => {
@@ -291,5 +291,10 @@ export class DatabaseMetrics {
       }
     }
     return registry.metrics()
+  }
+
+  async #readFigures(): Promise<[Health, OpenMoney]> {
+    if (await isReadOnly(this.#pool)) throw new SaidError(readOnlyTrouble().what)
+    return Promise.all([readHealth(this.#pool), readOpenMoney(this.#pool)])
   }
 }

@@ -1,9 +1,11 @@
-import type { Pool } from '../lib/database.ts'
+import { isReadOnly, type Pool } from '../lib/database.ts'
+import { readOnlyTrouble } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
 import { within } from '../lib/waiting.ts'
 import { readHalts } from '../sync/outbox/halts.ts'
 import { inLanguage } from '../texts/failures.ts'
+import { inEnglish } from '../texts/message.ts'
 
 const TIMEOUT_MS = 2000
 
@@ -74,6 +76,7 @@ export class Readiness {
     await Promise.all([
       within(TIMEOUT_MS, this.#readDatabase()).then(found => {
         halts = found.halts
+        if (found.takesNoWrites) missing.push(READ_ONLY_PROBLEM)
         if (found.lacking.length > 0) missing.push(schemaProblem(found.lacking))
       }, miss(DATABASE_PROBLEM)),
       this.#checkQueue && within(TIMEOUT_MS, this.#checkQueue()).catch(miss(QUEUE_PROBLEM)),
@@ -82,16 +85,21 @@ export class Readiness {
     return { status: missing.length === 0 ? 'ready' : 'not_ready', missing, halts }
   }
 
-  async #readDatabase(): Promise<{ lacking: string[]; halts: ReadinessReport['halts'] }> {
+  async #readDatabase(): Promise<{
+    takesNoWrites: boolean
+    lacking: string[]
+    halts: ReadinessReport['halts']
+  }> {
+    const takesNoWrites = await isReadOnly(this.#pool)
     const lacking = await missingMigrations(this.#pool)
-    if (lacking.length > 0) return { lacking, halts: [] }
+    if (lacking.length > 0) return { takesNoWrites, lacking, halts: [] }
     const halts = (await readHalts(this.#pool)).map(({ scope, category, since, remedy }) => ({
       scope: scope === '*' ? ('everything' as const) : ('one enterprise' as const),
       category,
       since,
       remedy: inLanguage('en', remedy),
     }))
-    return { lacking, halts }
+    return { takesNoWrites, lacking, halts }
   }
 
   #tell(missing: Missing[], causes: string[]): void {
@@ -110,6 +118,12 @@ const DATABASE_PROBLEM: Missing = {
   part: 'database',
   problem: `PostgreSQL cannot be reached, or does not answer within ${TIMEOUT_MS / 1000} s`,
   remedy: 'Check that PostgreSQL runs and that DATABASE_URL is right. `dirsync doctor` says more.',
+}
+
+const READ_ONLY_PROBLEM: Missing = {
+  part: 'database',
+  problem: inEnglish(readOnlyTrouble().what),
+  remedy: inEnglish(readOnlyTrouble().remedy),
 }
 
 const QUEUE_PROBLEM: Missing = {

@@ -4,7 +4,7 @@ import { ChannelError, type ChannelSettings, getsAlerts, targetOf } from '../ale
 import { CHANNEL_PREFIX } from '../alerts/channel-settings.ts'
 import { checkMailServer } from '../alerts/channels/mail.ts'
 import { type Config, ConfigError } from '../config.ts'
-import { assertNoPooler, onlyRow, type Pool, PoolerError } from '../lib/database.ts'
+import { assertNoPooler, isReadOnly, onlyRow, type Pool, PoolerError } from '../lib/database.ts'
 import { codeOf, databaseTrouble, readOnlyTrouble, sentenceOf } from '../lib/failure.ts'
 import { isThisMachine } from '../lib/http-server.ts'
 import { MigrationError, migrationFindings } from '../lib/migrate.ts'
@@ -55,13 +55,14 @@ export async function examineDatabase(
   { DATABASE_URL: url, embedded }: Config,
   program: string,
 ): Promise<{ findings: CheckResult[]; isReady: boolean }> {
-  let server: { version: string; isReadOnly: boolean }
+  let version: string
+  let takesNoWrites: boolean
   try {
-    const { rows } = await pool.query<typeof server>(
-      `select current_setting('server_version') as version,
-              current_setting('transaction_read_only') = 'on' as "isReadOnly"`,
+    const { rows } = await pool.query<{ version: string }>(
+      `select current_setting('server_version') as version`,
     )
-    server = onlyRow(rows)
+    version = onlyRow(rows).version
+    takesNoWrites = await isReadOnly(pool)
     await assertNoPooler(url)
   } catch (error) {
     const { what, remedy } = databaseTrouble(error)
@@ -69,8 +70,8 @@ export async function examineDatabase(
       error instanceof PoolerError ? failed('database', error.said) : failed('database', what, remedy)
     return { findings: [finding], isReady: false }
   }
-  const name = `PostgreSQL ${server.version}`
-  if (server.isReadOnly) {
+  const name = `PostgreSQL ${version}`
+  if (takesNoWrites) {
     const { what, remedy } = readOnlyTrouble(name)
     return { findings: [failed('database', what, remedy)], isReady: false }
   }

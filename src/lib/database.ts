@@ -61,6 +61,14 @@ export async function databaseTime(db: ClientBase | Pool): Promise<Date> {
   return onlyRow(rows).now
 }
 
+/** Whether the database takes no writes, as a standby: reads then succeed, and show what was before. */
+export async function isReadOnly(db: Pool): Promise<boolean> {
+  const { rows } = await db.query<{ is: boolean }>(
+    `select current_setting('transaction_read_only')::boolean as is`,
+  )
+  return onlyRow(rows).is
+}
+
 /** Reads bigint columns as numbers: those of rows and cases stay far below 2^53. */
 const types = new pg.TypeOverrides()
 types.setTypeParser(pg.types.builtins.INT8, Number)

@@ -88,6 +88,19 @@ test('a schema that is behind is missing by name', async () => {
   ])
 })
 
+test('a database that takes no writes, as a standby, is missing, and says what to do', async () => {
+  await using console = await openApp(`${database.url}?options=-cdefault_transaction_read_only%3Don`)
+  const response = await console.app.inject('/readyz')
+  expect(response.statusCode).toBe(503)
+  expect(response.json().missing).toEqual([
+    {
+      part: 'database',
+      problem: 'PostgreSQL is read-only, as a replica is',
+      remedy: 'Let DATABASE_URL name the primary, or switch default_transaction_read_only off.',
+    },
+  ])
+})
+
 test('halts are listed without their words, and leave the process ready', async () => {
   const remedy = 'Check PLATFORM_APP_ID.'
   const halts = [

@@ -410,6 +410,13 @@ test('without the database the process still shows its own metrics, and says tha
   expect(all.families.has('dirsync_employees')).toBe(false)
 })
 
+test('of a database that takes no writes, nothing stale is shown, such as processes that cannot sign', async () => {
+  await using console = await openApp(`${database.url}?options=-cdefault_transaction_read_only%3Don`)
+  const all = await scrape(console.app)
+  expect(seriesOf(all, 'dirsync_database_up')).toEqual({ dirsync_database_up: 0 })
+  expect(all.families.has('dirsync_processes')).toBe(false)
+})
+
 /** Some of everything. Whatever must not show in metrics begins with `secret-`. */
 async function fill(): Promise<void> {
   const hash = (n: number) => `00000000-0000-0000-0000-00000000000${n}`

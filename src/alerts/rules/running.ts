@@ -226,9 +226,9 @@ export const RUNNING = {
     values: lastError,
     prometheus: {
       expr: 'max by (job) (dirsync_database_up) == 0',
-      summary: "dirsync's database does not answer",
+      summary: "dirsync's database does not answer, or takes no writes",
       description:
-        'No process of the deployment can read it. No call leaves until it is back; nothing is lost.',
+        'No process of the deployment can work with it. No call leaves until it is back; nothing is lost.',
     },
   },
 
