@@ -15,13 +15,17 @@ import {
 import { capNotice, operationTable, paceTiles, rateFacts } from '../console/platform/view.ts'
 import { jobTable } from '../console/schedules/view.ts'
 import { type Block, type Shown, tableOf, term } from '../console/shown.ts'
+import { timeText } from '../console/ui/parts.ts'
 import { caseStatus } from '../console/ui/states.ts'
 import { MOST_COUNTED } from '../lib/database.ts'
+import { readOnlyTrouble } from '../lib/failure.ts'
 import type { OpenEntries } from '../money/open.ts'
 import { createQueueBackend } from '../queue/backend.ts'
 import { type WithheldField, withheldFields } from '../sync/cases/withheld.ts'
 import { readDeployment } from '../sync/health/deployment.ts'
 import { timesLeft } from '../sync/health/time-left.ts'
+import { readOnlySince } from '../sync/processes/process.ts'
+import { inLanguage } from '../texts/failures.ts'
 import { type CommandContext, openContext } from './context.ts'
 import { shellAsk } from './definition.ts'
 import { sentenceOf } from './failure.ts'
@@ -60,14 +64,15 @@ type Status = Awaited<ReturnType<typeof readStatus>>
 /** What the overview shows, and what lies beyond it. */
 async function readStatus(context: CommandContext, { language }: Ask) {
   const { pool } = context
-  const [now, queue, withheld, setup] = await Promise.all([
+  const [now, since, queue, withheld, setup] = await Promise.all([
     readNow(pool, language),
+    readOnlySince(pool),
     queueStatus(context),
     withheldFields(pool),
     readSetup(context, { readOnly: true, env: {} }),
   ])
   const left = await timesLeft(pool, now.pace)
-  return { ...now, left, queue, withheld, setup }
+  return { ...now, readOnlySince: since, left, queue, withheld, setup }
 }
 
 /** For programs. */
@@ -82,6 +87,7 @@ function documentOf(deployment: Awaited<ReturnType<typeof readDeployment>>, foun
     outbox,
     pace: found.pace,
     time_left: found.left,
+    read_only_since: found.readOnlySince,
     ...rest,
     jobs: found.schedules.map(({ job, expression, off, next_due_at, pause_reason }) => ({
       ...{ job, expression, off, next_due_at, pause_reason },
@@ -98,6 +104,7 @@ function statusShown(ask: Ask, found: Status, program: string): Shown {
   return {
     title: ask.t('overview.title'),
     blocks: [
+      ...readOnlyNotice(ask, found),
       ...todoBlocks(ask, result),
       ...setupLine(ask, found.setup),
       overviewTiles(ask, result),
@@ -135,6 +142,13 @@ function statusShown(ask: Ask, found: Status, program: string): Shown {
       { commands: say('shell.hints'), lines: [...new Set(commandsOf(found))] },
     ],
   }
+}
+
+/** That processes cannot sign, so that none of them is to be blamed. */
+function readOnlyNotice(ask: Ask, { readOnlySince: since }: Status): Block[] {
+  if (since === null) return []
+  const title = say('shell.read_only', { time: timeText(ask, since) })
+  return [{ notice: 'bad', title, todo: inLanguage(ask.language, readOnlyTrouble().remedy) }]
 }
 
 function commandsOf({ result, money }: Status): string[] {

@@ -143,6 +143,30 @@ test('a database that takes no writes is named, and the platform is not blamed f
   )
 })
 
+test('status says of such a database as of when it shows it, and blames no process', async () => {
+  await using own = await createTestDatabase({ migrated: true })
+  const settings = { ...deployment.settings, DATABASE_URL: own.url }
+  await dirsync(['migrate'], settings)
+  await own.pool.query(`
+    insert into dirsync.process (id, host, pid, roles, version, heartbeat_at)
+    values (gen_random_uuid(), 'h', 1, '{scheduler,worker}', '1', now() - interval '10 minutes')`)
+  const url = `${own.url}?options=-cdefault_transaction_read_only%3Don`
+  const status = (args: string[] = [], env = {}) =>
+    dirsync(['status', ...args], { ...settings, DATABASE_URL: url, ...env })
+  const { stdout } = await status()
+  const text = stdout.replaceAll(/\s+/g, ' ')
+  expect(text).toMatch(
+    /dirsync’s database is read-only, so processes cannot sign: what follows is as of \S.*? → Let DATABASE_URL name the primary/,
+  )
+  expect(text).not.toMatch(/No (?:worker|scheduler) is running|died|queue does not answer|start --roles/)
+  expect((await status([], { DIRSYNC_LANG: 'zh-CN' })).stdout).toContain('dirsync 数据库为只读')
+  const { rows } = await own.pool.query('select heartbeat_at from dirsync.process')
+  expect((await status(['--json'])).json()).toMatchObject({
+    read_only_since: rows[0].heartbeat_at.toISOString(),
+    processes: [{ host: 'h' }],
+  })
+})
+
 /** Lets a database's address name a user without any rights. */
 async function withoutRights(url: string): Promise<string> {
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`

@@ -8,8 +8,13 @@ import { type Message, message } from '../../texts/message.ts'
 export const ROLES = ['scheduler', 'worker', 'console', 'notifications'] as const
 export type Role = (typeof ROLES)[number]
 
+/** SQL: while the database takes no writes, so that no process can sign, when one last did: what is read is as of then. Else null. */
+const READ_ONLY_SINCE = `case when current_setting('transaction_read_only')::boolean
+  then coalesce((select max(heartbeat_at) from dirsync.process), now()) end`
+
 /** A process without a heartbeat for this long counts as dead. One of the future is from before the clock was put back. */
-export const ALIVE = `heartbeat_at between now() - interval '15 seconds' and now() + interval '15 seconds'`
+export const ALIVE = `heartbeat_at between coalesce(${READ_ONLY_SINCE}, now()) - interval '15 seconds'
+                         and coalesce(${READ_ONLY_SINCE}, now()) + interval '15 seconds'`
 
 export interface ProcessRow {
   id: string
@@ -178,6 +183,12 @@ export async function differingAddresses(db: Pool): Promise<Address[]> {
     [NEEDED_ROLES],
   )
   return rows
+}
+
+/** As of when everything is that can be read, while the database takes no writes; null: it takes them. */
+export async function readOnlySince(db: Pool): Promise<Date | null> {
+  const { rows } = await db.query<{ since: Date | null }>(`select ${READ_ONLY_SINCE} as since`)
+  return onlyRow(rows).since
 }
 
 export function countRoles(processes: readonly { roles: readonly string[] }[]): Record<string, number> {

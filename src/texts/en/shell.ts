@@ -36,6 +36,8 @@ export const shell = {
   'shell.rows_stray': '{count, plural, one {# row} other {# rows}} of enterprises of other HR sources',
   'shell.confirmed_recently': '{count, number} confirmed recently enough',
   'shell.frame': '{deployment, select, none {} other {Deployment {deployment}. }}Times are in {zone}.',
+  'shell.read_only':
+    'dirsync’s database is read-only, so processes cannot sign: what follows is as of {time}.',
   'shell.queue_error': 'queue in {place}: {error}',
   'shell.queue': 'queue in {place}: {waiting} jobs waiting, {active} being handed out',
   'shell.queue_paused': ', paused',

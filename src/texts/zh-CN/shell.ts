@@ -38,6 +38,7 @@ export const shell = {
   'shell.rows_stray': '{count, number} 行属于其他人事数据源的企业',
   'shell.confirmed_recently': '{count, number} 名近期已核对',
   'shell.frame': '{deployment, select, none {} other {部署 {deployment}。}}时间为 {zone}。',
+  'shell.read_only': 'dirsync 数据库为只读，各进程无法登记：以下内容截至 {time}。',
   'shell.queue_error': '队列（{place}）：{error}',
   'shell.queue': '队列（{place}）：{waiting} 批等待，{active} 批正在分发',
   'shell.queue_paused': '，已暂停',
