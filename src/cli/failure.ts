@@ -3,7 +3,7 @@ import { codeOf, saidOf } from '../lib/failure.ts'
 import { io } from '../lib/io.ts'
 import { inWords, message, type Said, SaidError } from '../texts/message.ts'
 
-export { saidOf, sentenceOf } from '../lib/failure.ts'
+export { saidOf } from '../lib/failure.ts'
 
 /** How `--json` tells of a failure: with these two, and with what else is known. */
 export interface FailureDocument {

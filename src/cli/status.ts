@@ -26,10 +26,11 @@ import { readDeployment } from '../sync/health/deployment.ts'
 import { timesLeft } from '../sync/health/time-left.ts'
 import { readOnlySince } from '../sync/processes/process.ts'
 import { inLanguage } from '../texts/failures.ts'
+import { inEnglish, type Said } from '../texts/message.ts'
 import { type CommandContext, openContext } from './context.ts'
 import { shellAsk } from './definition.ts'
-import { sentenceOf } from './failure.ts'
-import { named, say } from './language.ts'
+import { saidOf } from './failure.ts'
+import { named, said, say } from './language.ts'
 import { examples, printFrame, printJson, shortTime } from './output.ts'
 import { printScreen } from './shown.ts'
 import { figuredTimeLeft } from './time-left.ts'
@@ -37,7 +38,7 @@ import { figuredTimeLeft } from './time-left.ts'
 /** The state of the queue, or why it does not answer. */
 type QueueStatus =
   | { kind: string; waiting: number; active: number; paused: boolean }
-  | { kind: string; error: string }
+  | { kind: string; error: Said }
 
 /** `dirsync status`: the state of everything. */
 export function statusCommand(program: Command): void {
@@ -83,7 +84,7 @@ function documentOf(deployment: Awaited<ReturnType<typeof readDeployment>>, foun
     deployment: deployment && { id: deployment.id, name: deployment.name },
     processes: found.processes.filter(({ alive }) => alive),
     employees,
-    queue: found.queue,
+    queue: 'error' in found.queue ? { ...found.queue, error: inEnglish(found.queue.error) } : found.queue,
     outbox,
     pace: found.pace,
     time_left: found.left,
@@ -105,6 +106,7 @@ function statusShown(ask: Ask, found: Status, program: string): Shown {
     title: ask.t('overview.title'),
     blocks: [
       ...readOnlyNotice(ask, found),
+      ...queueNotice(ask, found),
       ...todoBlocks(ask, result),
       ...setupLine(ask, found.setup),
       overviewTiles(ask, result),
@@ -151,6 +153,19 @@ function readOnlyNotice(ask: Ask, { readOnlySince: since }: Status): Block[] {
   return [{ notice: 'bad', title, todo: inLanguage(ask.language, readOnlyTrouble().remedy) }]
 }
 
+/** At once: the alert, which says what to do, comes after a minute, and from processes that want the queue. */
+function queueNotice({ t }: Ask, { queue, result }: Status): Block[] {
+  if (!('error' in queue) || result.alerts.some(({ rule }) => rule === 'queue_away')) return []
+  return [
+    {
+      notice: 'bad',
+      title: t('alert.queue_away.title'),
+      what: said(queue.error),
+      todo: t('alert.queue_away.remedy'),
+    },
+  ]
+}
+
 function commandsOf({ result, money }: Status): string[] {
   return [
     ...todoCommands(result),
@@ -175,7 +190,7 @@ async function queueStatus({ config, pool, logger }: CommandContext): Promise<Qu
     const [{ waiting, active }, paused] = await Promise.all([queue.counts(), queue.isPaused()])
     return { kind: queue.kind, waiting, active, paused }
   } catch (error) {
-    return { kind: queue.kind, error: sentenceOf(error) }
+    return { kind: queue.kind, error: saidOf(error) }
   } finally {
     await queue.close()
   }
@@ -186,7 +201,7 @@ function workSection({ overview: { outbox }, queue }: Status): Block {
   const place = queue.kind === 'redis' ? 'Redis' : 'PostgreSQL'
   const state =
     'error' in queue
-      ? say('shell.queue_error', { place, error: queue.error })
+      ? say('shell.queue_error', { place, error: said(queue.error) })
       : say('shell.queue', { place, waiting: String(queue.waiting), active: String(queue.active) }) +
         (queue.paused ? say('shell.queue_paused') : '')
   return {

@@ -1,4 +1,5 @@
 import { type IQueueBackend, Queue } from 'bullmq'
+import { saidOf } from '../lib/failure.ts'
 import type { Logger } from '../lib/logger.ts'
 import { Trouble } from '../lib/trouble.ts'
 import { within } from '../lib/waiting.ts'
@@ -118,7 +119,7 @@ export class QueueBackend {
           data: others.length > 0 ? { key, others } : { key },
           opts: { jobId: id, priority, removeOnComplete: true, removeOnFail: true },
         }))
-      await this.#do('add', ({ queue }) => queue.addBulk(entries), true)
+      await this.#do(({ queue }) => queue.addBulk(entries), true)
     }
   }
 
@@ -126,7 +127,7 @@ export class QueueBackend {
   async counts(): Promise<QueueCounts> {
     // There may be nothing to add for a long time, so the refused write is tried until it succeeds.
     if (this.#writes.lastedMs !== null) await this.check()
-    return this.#do('count', async ({ queue }) => {
+    return this.#do(async ({ queue }) => {
       const counts = await queue.getJobCounts('active', 'waiting', 'prioritized', 'delayed')
       const { active = 0, waiting = 0, prioritized = 0, delayed = 0 } = counts
       const idle = waiting + prioritized + delayed
@@ -136,12 +137,12 @@ export class QueueBackend {
 
   /** Tests a write. @throws QueueError while the store is away, or refuses writes */
   async check(): Promise<void> {
-    await this.#do('write', ({ connection }) => connection.write(this.#id.name), true)
+    await this.#do(({ connection }) => connection.write(this.#id.name), true)
   }
 
   /** Whether the queue itself was paused with a tool of BullMQ's: workers then claim no job. */
   isPaused(): Promise<boolean> {
-    return this.#do('read the pause', ({ queue }) => queue.isPaused())
+    return this.#do(({ queue }) => queue.isPaused())
   }
 
   /**
@@ -161,7 +162,7 @@ export class QueueBackend {
 
   /** Removes every job, waiting or active, and the pause. */
   async obliterate(): Promise<void> {
-    await this.#do('obliterate', ({ queue }) => queue.obliterate({ force: true }))
+    await this.#do(({ queue }) => queue.obliterate({ force: true }))
   }
 
   /** Close the workers first. Idempotent. */
@@ -175,17 +176,22 @@ export class QueueBackend {
     await this.#opened?.connection.close()
   }
 
-  async #do<T>(what: string, operation: (opened: Opened) => Promise<T>, isWrite = false): Promise<T> {
+  async #do<T>(operation: (opened: Opened) => Promise<T>, isWrite = false): Promise<T> {
     try {
       const result = await within(OPERATION_TIMEOUT_MS, operation(this.#open()), late)
       this.#trouble.works()
       if (isWrite) this.#writes.works()
       return result
-    } catch (error) {
-      const trouble = isWrite && this.#store.isAnswer(error) ? this.#writes : this.#trouble
+    } catch (thrown) {
+      const error = this.#opened?.connection.causeOf(thrown) ?? thrown
+      const isAnswer = this.#store.isAnswer(error)
+      const trouble = isWrite && isAnswer ? this.#writes : this.#trouble
       trouble.report(error)
       if (error instanceof QueueError) throw error
-      const said = message('said.queue_away', { name: what, place: this.#store.kind })
+      const said = message(isAnswer ? 'said.queue_refuses' : 'said.queue_away', {
+        place: this.#store.kind === 'redis' ? 'Redis' : 'PostgreSQL',
+        reason: saidOf(error),
+      })
       throw new QueueError('QUEUE_UNAVAILABLE', said, { cause: error })
     }
   }

@@ -77,6 +77,7 @@ function connect(url: string, role: ConnectionRole, onError: (error: unknown) =>
     connection: pool,
     backendFactory: backendFactory as BackendFactory<IQueueBackend, unknown>,
     write: queue => write(pool, queue),
+    causeOf: error => error,
     close,
     cut() {
       for (const client of clients) client.end().catch(onError)

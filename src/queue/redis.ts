@@ -1,5 +1,6 @@
 import { type BackendFactory, createRedisBackend, type IQueueBackend, isRedisVersionLowerThan } from 'bullmq'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
+import { saidOf } from '../lib/failure.ts'
 import { type Message, message } from '../texts/message.ts'
 import { parseRedisAddress } from './redis-address.ts'
 import {
@@ -101,11 +102,17 @@ function connect(url: string, role: ConnectionRole, onError: (error: unknown) =>
     // A producer's command fails after two attempts to connect; a worker's waits for as long as it takes.
     maxRetriesPerRequest: role === 'producer' ? 1 : null,
   })
-  client.on('error', onError)
+  let failure: unknown
+  client.on('error', error => {
+    failure = error
+    onError(error)
+  })
   return {
     connection: client,
     backendFactory: createRedisBackend as BackendFactory<IQueueBackend, unknown>,
     write: queue => write(client, prefixOf(url), queue),
+    causeOf: error =>
+      error instanceof Error && error.name === 'MaxRetriesPerRequestError' ? (failure ?? error) : error,
     close: async () => client.disconnect(),
     cut: () => client.disconnect(),
   }
@@ -126,10 +133,21 @@ async function examine(url: string): Promise<QueueCheck[]> {
     refusal = await withClient(url, client => refusalOf(client, prefixOf(url)))
   } catch (error) {
     const { cause } = error as Error
-    const what = isAnswer(cause)
-      ? message('doctor.redis_refuses_us', { reason: cause.message })
-      : message('doctor.redis_silent')
-    return [{ ok: false, what, remedy: message('doctor.start_redis') }]
+    return isAnswer(cause)
+      ? [
+          {
+            ok: false,
+            what: message('doctor.redis_refuses_us', { reason: cause.message }),
+            remedy: message('doctor.permit_redis'),
+          },
+        ]
+      : [
+          {
+            ok: false,
+            what: message('said.queue_away', { place: 'Redis', reason: saidOf(cause) }),
+            remedy: message('doctor.start_redis'),
+          },
+        ]
   }
   const { version, product, policy, appendOnly } = server
   const check = (ok: boolean, good: Message, bad: Message, remedy: Message): QueueCheck =>
@@ -228,7 +246,7 @@ async function withClient<T>(url: string, action: (client: Client) => Promise<T>
     const cause = failure ?? error
     const what = isAnswer(cause)
       ? message('said.queue_redis_refuses', { reason: cause.message })
-      : message('said.queue_redis_silent')
+      : message('said.queue_redis_silent', { reason: saidOf(cause) })
     throw new QueueError('QUEUE_UNAVAILABLE', what, { cause })
   } finally {
     client.disconnect()

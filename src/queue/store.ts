@@ -30,6 +30,8 @@ export interface StoreConnection {
   write(queue: string): Promise<unknown>
   /** Closes what BullMQ leaves open, once its `Queue` or `Worker` is closed. Idempotent. */
   close(): Promise<void>
+  /** What an operation failed of: why the store cannot be reached, where the error only says that the client gave up. */
+  causeOf(error: unknown): unknown
   /** Drops every connection at once, whatever is in flight. */
   cut(): void
 }

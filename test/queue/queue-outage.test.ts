@@ -230,6 +230,39 @@ test('a worker is replaced also while the clock is behind its last claim, since 
   await worker.close(100)
 })
 
+test('while Redis is away, the error is that of the connection, not advice about an option of the client', {
+  tags: 'redis',
+}, async () => {
+  await using server = await startRedis()
+  await using proxy = await startTcpProxy(server.url)
+  await using queue = await openQueue(redisStoreAt(proxy.url))
+  await queue.counts()
+  await proxy.refuse()
+  const { host } = new URL(proxy.url)
+  await expect(queue.counts()).rejects.toMatchObject({
+    message: `Redis does not answer: connect ECONNREFUSED ${host}`,
+  })
+  expect(queue.lastError).toBe(`connect ECONNREFUSED ${host}`)
+  expect(worded(await queue.doctor())).toMatchObject([
+    { ok: false, what: `Redis does not answer: connect ECONNREFUSED ${host}` },
+  ])
+})
+
+test('a Redis that refuses the login is not to be started', { tags: 'redis' }, async () => {
+  await using server = await startRedis()
+  const redis = new Redis(server.url)
+  await redis.config('SET', 'requirepass', 'secret')
+  redis.disconnect()
+  await using queue = await openQueue(redisStoreAt(server.url), { prepared: false })
+  expect(worded(await queue.doctor())).toEqual([
+    {
+      ok: false,
+      what: expect.stringMatching(/^Redis refuses dirsync: NOAUTH/),
+      remedy: 'correct REDIS_URL, or what Redis permits',
+    },
+  ])
+})
+
 test('the queue in redis works on when the server is killed and comes back empty', {
   tags: 'redis',
 }, async () => {

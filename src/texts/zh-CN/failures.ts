@@ -100,10 +100,11 @@ export const failures = {
   'said.queue_bare': '队列还没有数据表：请运行 `dirsync migrate`。',
   'said.queue_unserved': 'PostgreSQL 无法承载队列：{reason}',
   'said.queue_redis_old': '队列需要 Redis 6.2 或更高版本，当前为 {version}。',
-  'said.queue_redis_silent': 'Redis 没有响应：请启动 Redis，或更正 REDIS_URL。',
+  'said.queue_redis_silent': 'Redis 没有响应（{reason}）：请启动 Redis，或更正 REDIS_URL。',
   'said.queue_redis_refuses':
     'Redis 拒绝了 dirsync（{reason}）：请更正 REDIS_URL，或调整 Redis 的限制与权限。',
-  'said.queue_away': '队列无法执行 {name}：{place} 无法连接或拒绝执行。',
+  'said.queue_away': '{place} 没有响应：{reason}',
+  'said.queue_refuses': '{place} 拒绝了队列操作：{reason}',
   'said.queue_closed': '队列已关闭。',
   'said.queue_late': '队列所在的存储在 {seconds} 秒内没有响应。',
   'said.listen_taken':
@@ -1013,8 +1014,8 @@ export const failures = {
   'doctor.holds_queue': '{name} 保存队列',
   'doctor.queue_schema': '队列的架构版本为 {version}',
   'doctor.correct_postgres': '请更正 DATABASE_URL 或 PostgreSQL',
-  'doctor.redis_silent': 'Redis 没有响应',
   'doctor.start_redis': '请启动 Redis，或更正 REDIS_URL',
+  'doctor.permit_redis': '请更正 REDIS_URL，或 Redis 允许的操作',
   'doctor.redis_refuses_us': 'Redis 拒绝了 dirsync：{reason}',
   'doctor.redis_old': 'Redis 的版本为 {version}',
   'doctor.use_redis': '请使用 Redis 6.2 或更高版本',
