@@ -49,6 +49,7 @@ import { noticeRestore, restoreWatch } from './sync/runs/restored.ts'
 import { HrChanges, requestScheduledRun } from './sync/runs/run-requests.ts'
 import { limitsOf, type RunLimits } from './sync/runs/safety.ts'
 import { JobProcessor } from './sync/work/job-processor.ts'
+import { inEnglish } from './texts/message.ts'
 import { storeTexts } from './texts/store.ts'
 import { VERSION } from './version.ts'
 
@@ -181,7 +182,11 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
     logger,
   })
   stops.afterwards(() => queue.close())
-  if (needsQueue(roles)) await queue.prepare()
+  if (needsQueue(roles)) {
+    await queue.prepare()
+    for (const { ok, what, remedy = [] } of await queue.doctor())
+      if (!ok) logger.warn({ remedy: inEnglish(remedy) }, inEnglish(what))
+  }
   entry.showQueue(queue)
   return { ...options, hr, pool, queue, deployment, entry, cronJobs, tracing, notified: [] }
 }

@@ -55,7 +55,10 @@ async function run(options: { json?: true }): Promise<void> {
 async function prepare(queue: QueueStore): Promise<boolean> {
   try {
     await queue.prepare()
-    return true
+    const wrong = (await queue.doctor()).filter(({ ok }) => !ok)
+    for (const { what, remedy } of wrong)
+      io().stderr.write(`dirsync: ${said(what)}\n${remedy ? `  → ${said(remedy)}\n` : ''}`)
+    return wrong.length === 0
   } catch (error) {
     const isAway = codeOf(error) === 'QUEUE_UNAVAILABLE' && !queue.isAnswer((error as Error).cause)
     if (queue.kind !== 'redis' || !isAway) throw error

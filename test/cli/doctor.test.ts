@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { claimDeployment } from '../../src/sync/health/deployment.ts'
 import { loadSampleHr } from '../../src/trial/environment.ts'
 import { APP_ID, APP_SECRET, PlatformUnderTest } from '../emulator/platform-under-test.ts'
 import { until } from '../helpers/company.ts'
@@ -337,6 +338,43 @@ test('a Redis that may drop the queue is found', { tags: 'redis' }, async () => 
   client.disconnect()
   const { failed } = await examine({ REDIS_URL: redis.url })
   expect(failed).toMatchObject([{ check: 'queue', what: expect.stringContaining('allkeys-lru') }])
+
+  await using own = await createTestDatabase({ migrated: true })
+  const settings = { ...deployment.settings, DATABASE_URL: own.url, REDIS_URL: redis.url }
+  const migrated = await dirsync(['migrate'], settings)
+  expect(migrated).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(
+      /^dirsync: Redis drops .*allkeys-lru.*\n {2}→ set maxmemory-policy noeviction\n$/,
+    ),
+  })
+  expect(migrated.stdout).not.toContain('ready')
+  await using service = spawnDirsync(['start', '--roles', 'worker'], { env: settings })
+  await service.waitForLine(/Redis drops parts of the queue.*allkeys-lru/)
+})
+
+test('migrate calls no queue ready that Redis cannot add to', { tags: 'redis' }, async () => {
+  await using redis = await startRedis()
+  const { Redis } = await import('ioredis')
+  const client = new Redis(redis.url)
+  await client.config('SET', 'maxmemory', '1')
+  client.disconnect()
+  const migrated = await dirsync(['migrate'], { ...deployment.settings, REDIS_URL: redis.url })
+  expect(migrated).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^dirsync: Redis refuses writes: OOM.*\n {2}→ /),
+  })
+  expect(migrated.stdout).not.toContain('ready')
+})
+
+test('status says at its top that the queue does not answer, in the connection’s words', async () => {
+  await using own = await createTestDatabase({ migrated: true })
+  const { PLATFORM_BASE_URL: baseUrl = '', PLATFORM_APP_ID: appId = '' } = deployment.settings
+  await claimDeployment(own.pool, { baseUrl, appId, enterpriseCode: '' })
+  const settings = { ...deployment.settings, DATABASE_URL: own.url, REDIS_URL: 'redis://127.0.0.1:1' }
+  const { stdout } = await dirsync(['status'], settings)
+  const [top = ''] = stdout.split('In sync')
+  expect(top).toContain('Redis does not answer: connect ECONNREFUSED 127.0.0.1:1')
 })
 
 test('a halt is found, with its remedy', async () => {
