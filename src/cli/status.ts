@@ -24,7 +24,7 @@ import { createQueueBackend } from '../queue/backend.ts'
 import { type WithheldField, withheldFields } from '../sync/cases/withheld.ts'
 import { readDeployment } from '../sync/health/deployment.ts'
 import { timesLeft } from '../sync/health/time-left.ts'
-import { readOnlySince } from '../sync/processes/process.ts'
+import { processDifferences, readOnlySince } from '../sync/processes/process.ts'
 import { inLanguage } from '../texts/failures.ts'
 import { inEnglish, type Said } from '../texts/message.ts'
 import { type CommandContext, openContext } from './context.ts'
@@ -65,15 +65,16 @@ type Status = Awaited<ReturnType<typeof readStatus>>
 /** What the overview shows, and what lies beyond it. */
 async function readStatus(context: CommandContext, { language }: Ask) {
   const { pool } = context
-  const [now, since, queue, withheld, setup] = await Promise.all([
+  const [now, since, differences, queue, withheld, setup] = await Promise.all([
     readNow(pool, language),
     readOnlySince(pool),
+    processDifferences(pool),
     queueStatus(context),
     withheldFields(pool),
     readSetup(context, { readOnly: true, env: {} }),
   ])
   const left = await timesLeft(pool, now.pace)
-  return { ...now, readOnlySince: since, left, queue, withheld, setup }
+  return { ...now, readOnlySince: since, differences, left, queue, withheld, setup }
 }
 
 /** For programs. */
@@ -110,7 +111,7 @@ function statusShown(ask: Ask, found: Status, program: string): Shown {
       ...todoBlocks(ask, result),
       ...setupLine(ask, found.setup),
       overviewTiles(ask, result),
-      ...processBlocks(ask, haltsResultOf(overview.halts, processes)),
+      ...processBlocks(ask, haltsResultOf(overview.halts, processes, found.differences)),
       employeeSection(ask, result),
       workSection(found),
       {

@@ -21,9 +21,9 @@ import { readHalts } from '../sync/outbox/halts.ts'
 import {
   aliveProcesses,
   countRoles,
-  differingAddresses,
   missingAmong,
   missingRolesSaid,
+  processDifferences,
 } from '../sync/processes/process.ts'
 import { haltOf } from '../texts/failures.ts'
 import { message, saidBy } from '../texts/message.ts'
@@ -140,10 +140,10 @@ export async function examineQueue({ REDIS_URL, DATABASE_URL }: Config): Promise
 
 /** Which processes are running, and what halts them. */
 export async function examineService(pool: Pool, program: string): Promise<CheckResult[]> {
-  const [processes, halts, addresses] = await Promise.all([
+  const [processes, halts, differences] = await Promise.all([
     aliveProcesses(pool),
     readHalts(pool),
-    differingAddresses(pool),
+    processDifferences(pool),
   ])
   const missing = missingAmong(processes)
   const alive = Object.entries(countRoles(processes)).map(([role, count]) =>
@@ -153,17 +153,7 @@ export async function examineService(pool: Pool, program: string): Promise<Check
     missing.length > 0
       ? warning('processes', missingRolesSaid(missing, program))
       : ok('processes', message('doctor.running', { processes: alive })),
-    ...addresses.map(({ source, address, processes }) => {
-      if (source === null) {
-        const what = message('doctor.queues', { address, processes })
-        return warning('processes', what, message('doctor.same_queue'))
-      }
-      const what =
-        source === ''
-          ? message('doctor.addresses', { address, processes })
-          : message('doctor.addresses_of_source', { name: source, address, processes })
-      return warning('processes', what, message('doctor.same_address'))
-    }),
+    ...differences.map(({ what, remedy }) => warning('processes', what, remedy)),
     ...halts.map(({ scope, category, message: reason, remedy }) => {
       if (category === 'paused') return warning('halt', reason, remedy)
       const what = message('said.halt', { what: haltOf(scope), reason })

@@ -9,6 +9,8 @@ import { examine } from '../../src/doctor/examine.ts'
 import { CheckResult } from '../../src/doctor/finding.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { heartbeat, type Role } from '../../src/sync/processes/process.ts'
+import { dirsync } from '../cli/dirsync.ts'
+import { openApp, signInAs } from '../console/console-under-test.ts'
 import { until } from '../helpers/company.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { createMariadbDatabase, startMariadb } from '../helpers/mariadb.ts'
@@ -61,6 +63,37 @@ test('processes whose queues are in different places are named', async () => {
     'warning process host (4) has the queue in PostgreSQL, and others have it elsewhere',
     'warning process host (1), host (2) has the queue in Redis cache:6379/2, and others have it elsewhere',
   ])
+})
+
+test('that processes do not fit together is said alike by doctor, page and status', async () => {
+  await using deployment = await createDeployment({ migrated: true })
+  const { pool } = deployment.own
+  const beat = (pid: number, version: string, redisUrl: string | null, owner: string) =>
+    heartbeat(pool, {
+      ...{ id: randomUUID(), host: 'host', pid, roles: ['worker', 'scheduler'], version, pacer: null },
+      queueAddress: queueAddress({ REDIS_URL: redisUrl }),
+      hrOwners: { E1: owner },
+    })
+  await pool.query(`
+    insert into dirsync.hr_source (name, position, kind, address, enterprise_codes)
+    values ('new', 0, 'postgres', 'hr', '{E1}')`)
+  await beat(1, '1.0.0', 'redis://cache/2', 'old')
+  await beat(2, '1.1.0', null, 'new')
+  const queues = 'and others have it elsewhere'
+  const all = [
+    'these processes have other HR sources than the process started last: host (1)',
+    'processes of different versions are running: 1.0.0, 1.1.0',
+    `process host (2) has the queue in PostgreSQL, ${queues}`,
+    `process host (1) has the queue in Redis cache:6379/2, ${queues}`,
+  ]
+  const doctor = (await findingsOf(deployment.settings)).filter(({ check }) => check === 'processes')
+  expect(doctor.slice(1).map(({ what }) => what)).toEqual(all)
+  const { stdout } = await dirsync(['status'], deployment.settings)
+  for (const what of all) expect(stdout.replaceAll(/\s+/g, ' ')).toContain(what.slice(1))
+  await using console = await openApp(deployment.own.url)
+  const cookie = await signInAs(console, 'viewer')
+  const { body } = await console.app.inject({ url: '/halts', headers: { cookie } })
+  for (const what of all) expect(body).toContain(what.slice(1))
 })
 
 test('of the times in HR, the newest against the clock, and those that tell nothing', async () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { readHalts } from '../../sync/outbox/halts.ts'
-import { ALIVE, IS_OUTDATED, missingAmong } from '../../sync/processes/process.ts'
+import { ALIVE, IS_OUTDATED, missingAmong, processDifferences } from '../../sync/processes/process.ts'
 import { SaidText } from '../../texts/failures.ts'
 
 /** Why work is halted, for everything or for one enterprise. */
@@ -76,19 +76,31 @@ export const HaltsResult = z.object({
   versions: z
     .array(z.string())
     .describe('Versions of the running processes; more than one during an upgrade'),
+  differences: z
+    .array(z.object({ what: SaidText, remedy: SaidText }))
+    .describe('How running processes do not fit together'),
 })
 export type HaltsResult = z.infer<typeof HaltsResult>
 
 export async function readHaltsResult(db: Pool): Promise<HaltsResult> {
-  const [halts, processes] = await Promise.all([readHalts(db), listProcesses(db)])
-  return haltsResultOf(halts, processes)
+  const [halts, processes, differences] = await Promise.all([
+    readHalts(db),
+    listProcesses(db),
+    processDifferences(db),
+  ])
+  return haltsResultOf(halts, processes, differences)
 }
 
-export function haltsResultOf(halts: HaltReport[], processes: Process[]): HaltsResult {
+export function haltsResultOf(
+  halts: HaltReport[],
+  processes: Process[],
+  differences: HaltsResult['differences'],
+): HaltsResult {
   const living = processes.filter(({ alive }) => alive)
   return {
     halts,
     processes,
+    differences,
     missing_roles: missingAmong(living),
     versions: [...new Set(living.map(({ version }) => version))].sort(),
   }

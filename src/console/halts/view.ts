@@ -1,6 +1,6 @@
-import { processName } from '../../sync/processes/process.ts'
+import { capitalised } from '../../lib/text.ts'
 import { actorText } from '../../texts/actor.ts'
-import { failureTexts, haltedText, rolesText } from '../../texts/failures.ts'
+import { failureTexts, haltedText, inLanguage, rolesText } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { type Block, type NoticeBlock, type Shown, tableOf, type Words } from '../shown.ts'
@@ -95,30 +95,16 @@ export function scopeInPath(scope: string): string {
 }
 
 /** The processes of this deployment, and whether they fit together. */
-export function processBlocks(ask: Ask, { processes, versions }: HaltsResult): Block[] {
-  const { t } = ask
-  const outdated = processes.filter(({ alive, is_outdated }) => alive && is_outdated)
-  const named = outdated.map(processName).join(', ')
+export function processBlocks(ask: Ask, { processes, versions, differences }: HaltsResult): Block[] {
   return [
-    ...(outdated.length > 0
-      ? [
-          {
-            notice: 'warn',
-            title: t('halts.outdated', { processes: named }),
-            todo: t('halts.outdated.remedy'),
-          } as const,
-        ]
-      : []),
-    ...(versions.length > 1
-      ? [
-          {
-            notice: 'warn',
-            title: t('halts.versions', { versions: versions.join(', ') }),
-            todo: t('halts.versions.remedy'),
-          } as const,
-        ]
-      : []),
-    { section: t('halts.processes'), blocks: [processTable(ask, processes, versions.length > 1)] },
+    ...differences.map(
+      ({ what, remedy }): NoticeBlock => ({
+        notice: 'warn',
+        title: capitalised(inLanguage(ask.language, what)),
+        todo: inLanguage(ask.language, remedy),
+      }),
+    ),
+    { section: ask.t('halts.processes'), blocks: [processTable(ask, processes, versions.length > 1)] },
   ]
 }
 

@@ -25,12 +25,7 @@ export interface ProcessRow {
   startedAt: Date
 }
 
-/** How a process is named, in every language: its host and number. */
-export function processName({ host, pid }: Pick<ProcessRow, 'host' | 'pid'>): string {
-  return `${host} (${pid})`
-}
-
-/** SQL: the same of a row of `process`. */
+/** SQL: how a process is named, in every language: its host and number. */
 export const PROCESS_NAME = `format('%s (%s)', host, pid)`
 
 /** Condition on a process: its HR sources differ from those of the process started last. */
@@ -169,7 +164,7 @@ interface Address {
  * Sources of HR, and the queue, that living processes which plan or send have at different addresses, each with the processes
  * there. That may be one server under several names, so nothing is refused.
  */
-export async function differingAddresses(db: Pool): Promise<Address[]> {
+async function differingAddresses(db: Pool): Promise<Address[]> {
   const { rows } = await db.query<Address>(
     `select * from (
        select a.source, a.address, string_agg(${PROCESS_NAME}, ', ' order by p.host, p.pid) as processes,
@@ -183,6 +178,40 @@ export async function differingAddresses(db: Pool): Promise<Address[]> {
     [NEEDED_ROLES],
   )
   return rows
+}
+
+/** How living processes do not fit together, and what to do about it. */
+export async function processDifferences(db: Pool): Promise<{ what: Message; remedy: Message }[]> {
+  const { rows } = await db.query<{ outdated: string[]; versions: string[] }>(
+    `select coalesce(array_agg(${PROCESS_NAME} order by host, pid) filter (where ${IS_OUTDATED}), '{}') as outdated,
+            coalesce(array_agg(distinct version order by version), '{}') as versions
+     from dirsync.process where ${ALIVE}`,
+  )
+  const { outdated, versions } = onlyRow(rows)
+  return [
+    ...(outdated.length > 0
+      ? [
+          {
+            what: message('doctor.outdated', { processes: outdated }),
+            remedy: message('doctor.same_sources'),
+          },
+        ]
+      : []),
+    ...(versions.length > 1
+      ? [{ what: message('doctor.versions', { names: versions }), remedy: message('doctor.same_version') }]
+      : []),
+    ...(await differingAddresses(db)).map(({ source, address, processes }) =>
+      source === null
+        ? { what: message('doctor.queues', { address, processes }), remedy: message('doctor.same_queue') }
+        : {
+            what:
+              source === ''
+                ? message('doctor.addresses', { address, processes })
+                : message('doctor.addresses_of_source', { name: source, address, processes }),
+            remedy: message('doctor.same_address'),
+          },
+    ),
+  ]
 }
 
 /** As of when everything is that can be read, while the database takes no writes; null: it takes them. */

@@ -21,12 +21,6 @@ export const halts = {
   'halts.missing_role': 'No process has the role {role}.',
   'halts.missing_role.remedy':
     'Start one with `dirsync start --roles {role}`. Nothing is lost: waiting work is done as soon as it runs.',
-  'halts.versions': 'Processes of different versions are running: {versions}.',
-  'halts.versions.remedy':
-    'During an upgrade this is expected. Otherwise restart the processes of the older version.',
-  'halts.outdated': 'These processes have other HR sources than the process started last: {processes}.',
-  'halts.outdated.remedy':
-    'For the sources that differ they plan and send nothing. Give all processes the same HR_SOURCES, and restart these.',
   'halts.processes': 'Processes',
   'halts.no_processes': 'No process is running.',
   'halts.no_processes.remedy': 'Start dirsync with `dirsync start`.',

@@ -973,6 +973,12 @@ export const saidTexts = {
   'doctor.print_grants': '{command} prints what an administrator has to run.',
   'doctor.no_account': 'the database belongs to no account yet; the first start binds it to {account}',
   'doctor.account': '{account}, since {time}; deployment {name}',
+  'doctor.outdated': 'these processes have other HR sources than the process started last: {processes}',
+  'doctor.same_sources':
+    'For the sources that differ they plan and send nothing. Give all processes the same HR_SOURCES, and restart these.',
+  'doctor.versions': 'processes of different versions are running: {names}',
+  'doctor.same_version':
+    'During an upgrade this is expected. Otherwise restart the processes of the older version.',
   'doctor.addresses_of_source':
     'HR source {name} is read at {address} by process {processes}, and elsewhere by others',
   'doctor.addresses': 'HR is read at {address} by process {processes}, and elsewhere by others',

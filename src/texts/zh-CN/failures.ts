@@ -986,6 +986,11 @@ export const failures = {
   'doctor.print_grants': '{command} 会打印管理员需要执行的语句。',
   'doctor.no_account': '数据库尚不属于任何账号；首次启动会将其绑定到 {account}',
   'doctor.account': '{account}，始于 {time}；部署 {name}',
+  'doctor.outdated': '以下进程的人事系统设置与最后启动的进程不同：{processes}',
+  'doctor.same_sources':
+    '对有差异的人事系统，这些进程不制定计划，也不发送数据。请让所有进程使用相同的 HR_SOURCES，并重启上述进程。',
+  'doctor.versions': '正在运行的进程版本不一致：{names}',
+  'doctor.same_version': '升级过程中属正常现象；否则说明有进程被遗漏，请重启旧版本的进程。',
   'doctor.addresses_of_source':
     '人事数据源 {name} 由进程 {processes} 在 {address} 读取，其他进程则在别处读取',
   'doctor.addresses': '人事系统由进程 {processes} 在 {address} 读取，其他进程则在别处读取',

@@ -605,6 +605,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'null: it makes no calls for runs': 'null 表示不为同步任务执行调用',
   'Calls that it makes at a time, at most': '同时执行的最大调用数',
   'Roles that the work needs and that no running process has': '待发送内容需要、但没有运行中进程承担的角色',
+  'How running processes do not fit together': '正在运行的进程之间有哪些不一致',
   'Versions of the running processes; more than one during an upgrade':
     '运行中进程的版本；升级期间可能不止一个',
   'Scope of the halt; `-`: the enterprise without a code': '停止的范围；`-` 表示没有编码的企业',

@@ -22,11 +22,6 @@ export const halts = {
   'halts.missing_role': '没有承担“{role}”的进程。',
   'halts.missing_role.remedy':
     '请运行 `dirsync start --roles {role}`。不会丢失任何数据：启动后会自动处理等待的工作。',
-  'halts.versions': '正在运行的进程版本不一致：{versions}。',
-  'halts.versions.remedy': '升级过程中属正常现象；否则说明有进程被遗漏，请重启旧版本的进程。',
-  'halts.outdated': '以下进程的人事系统设置与最后启动的进程不同：{processes}。',
-  'halts.outdated.remedy':
-    '对有差异的人事系统，这些进程不制定计划，也不发送数据。请让所有进程使用相同的 HR_SOURCES，并重启上述进程。',
   'halts.processes': '进程',
   'halts.no_processes': '没有进程在运行。',
   'halts.no_processes.remedy': '请运行 `dirsync start` 启动 dirsync。',
