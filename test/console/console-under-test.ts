@@ -84,6 +84,7 @@ export async function openApp(
     pool,
     checkQueue: options.checkQueue ?? null,
     isOutdated: options.isOutdated ?? (() => false),
+    isRefused: () => false,
     logger,
   })
   readiness.phase = 'running'
