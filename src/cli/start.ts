@@ -249,13 +249,15 @@ async function syncAtStart(
   tell: (line: string) => void,
   stopped: Promise<void>,
 ): Promise<void> {
+  // With --once a person asks for everything. A service does by itself only what its cron jobs may do.
+  const inForce = once ? CRON_JOBS.map(({ name }) => name) : await jobsInForce(pool)
   const everything = once || !(await hasRuns(pool))
+  // Where nothing is acknowledged yet, the sync of changes plans everyone, as the full run does.
+  const isFull = everything && (inForce.includes('full-resync') || !inForce.includes('sync-changes'))
   // At a restart of the service, the mirrors are left to their schedules.
   const mirrors = everything ? MIRRORS : []
-  const kinds: readonly RunKind[] = [everything ? 'full' : 'changes', 'departments', 'openids', ...mirrors]
+  const kinds: readonly RunKind[] = [isFull ? 'full' : 'changes', 'departments', 'openids', ...mirrors]
   const jobs = CRON_JOBS.filter(({ name, kind }) => name === 'retry-due' || (kind && kinds.includes(kind)))
-  // With --once a person asks for everything. A service does by itself only what its cron jobs may do.
-  const inForce = once ? jobs.map(({ name }) => name) : await jobsInForce(pool)
   const leftOut = jobs.filter(({ name }) => !inForce.includes(name))
   if (leftOut.length > 0) {
     const names = leftOut.map(({ name }) => name)

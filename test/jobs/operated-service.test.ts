@@ -6,16 +6,18 @@ import { startService } from '../../src/main.ts'
 import { Commands } from '../../src/sync/runs/commands.ts'
 import { dirsync } from '../cli/dirsync.ts'
 import { openApp, signInAs } from '../console/console-under-test.ts'
-import { createCompany, endOf, until } from '../helpers/company.ts'
+import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 
 const logger = createLogger({ level: 'silent', pretty: false })
 
 const EMPLOYEES = 60
+/** Due once a year: not while a test runs. */
+const YEARLY = '0 0 29 6 *'
 
 test('a running service takes what an operator asks: a job now, a lower rate, a paused schedule', async () => {
   await using company = await createCompany({ employees: EMPLOYEES })
-  const config = loadConfig({ ...company.settings, SCHEDULE_SYNC_CHANGES: '0 0 29 6 *' })
+  const config = loadConfig({ ...company.settings, SCHEDULE_SYNC_CHANGES: YEARLY })
   const commands = new Commands(company.db, { actor: 'test:operator' })
   const service = await startService({ config, roles: ['scheduler', 'worker'], logger, schedule: true })
   try {
@@ -62,24 +64,45 @@ test('a running service takes what an operator asks: a job now, a lower rate, a 
   }
 })
 
+/** Starts the service, with some jobs off: what it syncs then, and what it says that it leaves out. */
+async function startOf(company: Company, off: string[]): Promise<{ kinds: string[]; told: string | null }> {
+  const { rows } = await company.db.query('select coalesce(max(id), 0) as last from dirsync.sync_run')
+  // None of them is to be due meanwhile, which would request its run before the start does.
+  const settings = Object.fromEntries(
+    ['FULL_RESYNC', 'SYNC_CHANGES', 'DEPARTMENTS', 'OPENIDS'].map(name => [`SCHEDULE_${name}`, YEARLY]),
+  )
+  for (const name of off) settings[name] = 'off'
+  await using service = spawnDirsync(['start', '--roles', 'scheduler,worker'], {
+    env: { ...company.settings, ...settings },
+  })
+  await service.waitForLine(/Running/)
+  const { rows: runs } = await company.db.query<{ kind: string }>(
+    `select distinct kind from dirsync.sync_run where id > $1 and (requested_by = 'start' or kind = 'retry') order by 1`,
+    [rows[0].last],
+  )
+  const [line] = service.stderr.split('\n').filter(line => line.includes('Left out'))
+  return { kinds: runs.map(({ kind }) => kind), told: line ? JSON.parse(line).msg : null }
+}
+
+test('a first start syncs everyone with the sync of changes where the full run is off', async () => {
+  await using company = await createCompany({ employees: 4 })
+  const off = ['SCHEDULE_FULL_RESYNC', 'SCHEDULE_DEPARTMENTS', 'SCHEDULE_OPENIDS']
+  expect(await startOf(company, [...off, 'SCHEDULE_SYNC_CHANGES'])).toEqual({
+    kinds: [],
+    told: 'Left out of the sync at this start, because off or paused: full-resync, departments, openids',
+  })
+  expect(await startOf(company, off)).toEqual({
+    kinds: ['changes'],
+    told: 'Left out of the sync at this start, because off or paused: departments, openids',
+  })
+  const { rows } = await company.db.query('select planned from dirsync.sync_run')
+  expect(rows).toEqual([{ planned: 4 }])
+})
+
 test('a start leaves out what is off or paused, also where that is everything', async () => {
   await using company = await createCompany({ employees: 4 })
   await company.hr.query(`update person set mobile = 'none' where userid = 'e0000'`)
-  /** What it syncs, and what it says that it leaves out. */
-  const start = async (off: string[] = []) => {
-    const { rows } = await company.db.query('select coalesce(max(id), 0) as last from dirsync.sync_run')
-    const settings = Object.fromEntries(off.map(name => [name, 'off']))
-    await using service = spawnDirsync(['start', '--roles', 'scheduler,worker'], {
-      env: { ...company.settings, ...settings },
-    })
-    await service.waitForLine(/Running/)
-    const { rows: runs } = await company.db.query<{ kind: string }>(
-      `select distinct kind from dirsync.sync_run where id > $1 and (requested_by = 'start' or kind = 'retry') order by 1`,
-      [rows[0].last],
-    )
-    const [line] = service.stderr.split('\n').filter(line => line.includes('Left out'))
-    return { kinds: runs.map(({ kind }) => kind), told: line ? JSON.parse(line).msg : null }
-  }
+  const start = (off: string[] = []) => startOf(company, off)
   expect(await start()).toEqual({ kinds: ['departments', 'full', 'openids'], told: null })
 
   await company.hr.query(
