@@ -119,7 +119,10 @@ export class CronScheduler {
     }
     this.#watchClock()
     this.#claiming = new Loop({
-      step: () => this.#runBesides(),
+      step: async () => {
+        await this.#storeAgain()
+        await this.#runBesides()
+      },
       pauseMs: CLOCK_MS,
       failed: error => this.#options.logger.debug({ error }, 'could not check for requests of cron jobs'),
     })
@@ -251,6 +254,17 @@ export class CronScheduler {
     if (told?.error === error && Date.now() - told.at < TELL_AGAIN_MS) return false
     this.#told.set(job, { error, at: Date.now() })
     return true
+  }
+
+  /** Stores the schedules as at the start, where a scheduler that started later stored others and is gone. */
+  async #storeAgain(): Promise<void> {
+    const { pool, jobs, recordsOthersAsOff, processId } = this.#options
+    if (!recordsOthersAsOff || !(await areOutdated(pool, jobs, processId))) return
+    for (const scheduled of jobs) {
+      const task = this.#tasks.get(scheduled.job)
+      if (task) await rememberSchedule(pool, scheduled, task)
+    }
+    await rememberOff(pool, jobs)
   }
 
   /** Runs what a person asked for, and what a process had begun that has died since. */
@@ -393,6 +407,26 @@ async function rememberNext(
      where job = $1 and expression = $2 and interval_seconds is not null`,
     [job.name, expression, nextTime(task)],
   )
+}
+
+/** Whether the stored schedules are not those of this process, although no living scheduler started later. */
+async function areOutdated(db: Pool, jobs: readonly ScheduledJob[], processId: string): Promise<boolean> {
+  const { rowCount } = await db.query({
+    text: `select from dirsync.process me
+     where me.id = $1
+       and exists (
+         select from dirsync.job_schedule s
+         left join unnest($2::text[], $3::text[]) as mine (job, expression) on mine.job = s.job
+         where case when s.interval_seconds is not null then s.expression end
+               is distinct from mine.expression)
+       and not exists (
+         select from dirsync.process later
+         where later.roles @> '{scheduler}' and (later.started_at, later.id) > (me.started_at, me.id)
+           and later.${ALIVE})`,
+    values: [processId, jobs.map(({ job }) => job.name), jobs.map(({ expression }) => expression)],
+    query_timeout: LOOK_MS,
+  })
+  return rowCount !== 0
 }
 
 /** Stores that all other jobs are switched off, so that they are not reported as overdue. */

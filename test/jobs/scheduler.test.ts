@@ -133,7 +133,7 @@ async function due(expression: string, at: string): Promise<void> {
 }
 
 /** A scheduler as a process of its own would have it; stopped with the test. Without a job, that is switched off. */
-function scheduler(scheduled: CronJob | null, log?: DestinationStream): CronScheduler {
+function scheduler(scheduled: CronJob | null, log?: DestinationStream): LivingScheduler {
   const created = new LivingScheduler({
     pool: database.pool,
     jobs: scheduled ? [{ job: scheduled, expression: scheduled.schedule }] : [],
@@ -279,6 +279,39 @@ describe('while schedulers are replaced one after the other, what an earlier one
     const before = await nextDue()
     expect(before?.expression).toBe(YEARLY)
     expect(await afterwards(earlier)).toMatchObject({ ...before, interval_seconds: expect.any(Number) })
+  })
+
+  test('does not bring its expression back as long as any later one lives', async () => {
+    const earlier = scheduler(job({ schedule: EVERY_SECOND }))
+    await earlier.start()
+    const [later, latest] = [scheduler(job()), scheduler(job())]
+    await later.start()
+    await latest.start()
+    await latest.leave()
+    expect(await afterwards(earlier)).toMatchObject({ expression: YEARLY })
+  })
+
+  test.each([
+    ['on, where the later one had it off', job(), null],
+    ['off, where the later one had it on', null, job()],
+    ['at its times, where the later one had others', job(), job({ schedule: '0 3 * * *' })],
+  ])('is %s, once that one is gone', async (_, its, others) => {
+    const schedule = async () => {
+      const { rows } = await database.pool.query(
+        'select expression, interval_seconds from dirsync.job_schedule',
+      )
+      return rows[0]
+    }
+    const gone = scheduler(job())
+    await gone.start()
+    await gone.leave()
+    await scheduler(its).start()
+    const before = await schedule()
+    const later = scheduler(others)
+    await later.start()
+    expect(await schedule()).not.toEqual(before)
+    await later.leave()
+    await expect.poll(schedule).toEqual(before)
   })
 })
 
