@@ -446,9 +446,8 @@ export async function jobsInForce(db: Pool): Promise<string[]> {
   return rows.map(({ job }) => job)
 }
 
-/** SQL: when and why a tick of the job `s` ends as soon as it is claimed, which it does where the job is paused; else null. */
-const LEFT_OUT_AT = 'case when s.paused_at is not null then now() end'
-const LEFT_OUT_BECAUSE = `case when s.paused_at is not null
+/** SQL: why a tick of the job `s` ends as soon as it is claimed, which it does where the job is paused; else null. */
+const PAUSED_BY = `case when s.paused_at is not null
   then format('paused by %s: %s', s.paused_by, s.pause_reason) end`
 
 /** Claims a tick, for exactly one of all processes that try. If the job is paused, the tick ends there. */
@@ -460,7 +459,7 @@ async function claimTick(
 ): Promise<'claimed' | 'paused' | 'taken'> {
   const { rows } = await db.query<{ paused: boolean }>(
     `insert into dirsync.job_tick (job, due_at, claimed_by, finished_at, skipped)
-     select $1, $2, $3, ${LEFT_OUT_AT}, ${LEFT_OUT_BECAUSE}
+     select $1, $2, $3, case when s.paused_at is not null then now() end, ${PAUSED_BY}
      from (select) as one
      left join dirsync.job_schedule s on s.job = $1
      on conflict do nothing
@@ -501,22 +500,30 @@ async function claimRequests(db: Pool, jobs: string[], processId: string): Promi
 
 /**
  * Claims the latest tick of each job whose process died, or stopped and left, before it ended. An earlier one has been made up for.
- * One by the schedule ends there if the job is paused, and is void if it was due before the schedule was in force.
+ * It ends there as skipped if the job is off, or if it was due by the schedule, which has changed or was paused since.
  */
 async function takeOverTicks(db: Pool, jobs: string[], processId: string): Promise<BegunTick[]> {
   const { rows } = await db.query<BegunTick>(
     `with taken as (
-       update dirsync.job_tick t set claimed_by = $2, begun = begun + 1,
-         finished_at = ${LEFT_OUT_AT}, skipped = ${LEFT_OUT_BECAUSE}
+       update dirsync.job_tick t set claimed_by = $2, begun = begun + (why is null)::int,
+         finished_at = case when why is not null then now() end, skipped = why
+       from dirsync.job_schedule s
        -- One index look-up for each: it is asked every second, among the ticks of a day.
-       from unnest($1::text[]) as j (job)
        cross join lateral (
          select due_at, claimed_by, requested_by
-         from dirsync.job_tick l where l.job = j.job order by due_at desc limit 1) latest
-       -- What a person asked for runs in any case.
-       left join dirsync.job_schedule s on s.job = j.job and latest.requested_by is null
-       where t.job = j.job and t.due_at = latest.due_at and finished_at is null and begun < $3
-         and (latest.requested_by is not null or latest.due_at >= s.in_force_since)
+         from dirsync.job_tick l where l.job = s.job order by due_at desc limit 1) latest
+       cross join lateral (
+         select case
+           when s.interval_seconds is null then 'switched off'
+           -- What a person asked for runs in any case.
+           when latest.requested_by is not null then null
+           when latest.due_at < s.in_force_since
+             then 'due before its schedule was changed, switched on or resumed'
+           else ${PAUSED_BY}
+         end) void (why)
+       where t.job = s.job and t.due_at = latest.due_at and finished_at is null
+         -- Any scheduler ends what is void, also of a job that it does not run.
+         and (why is not null or s.job = any ($1) and begun < $3)
          -- As this statement began: it may have waited for another process, whose row it does not see.
          and t.claimed_by = latest.claimed_by
          and not exists (select from dirsync.process p where p.id = t.claimed_by and ${ALIVE})

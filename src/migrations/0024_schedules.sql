@@ -37,6 +37,9 @@ begin
   return _at;
 end $$;
 
+comment on column dirsync.job_tick.skipped is
+  'Why the tick was left out: the job was paused or off, or its schedule changed before it ended. Null: it ran.';
+
 -- Of the two jobs that send what HR changes, one makes up for the other.
 create or replace function dirsync.pause_effect(job text) returns text
 language sql stable parallel safe set search_path = pg_catalog, pg_temp as $$

@@ -374,15 +374,30 @@ describe('a tick whose process died before it ended', () => {
     expect(await finished(1)).toMatchObject([{ error: null, skipped: expect.stringContaining('why') }])
   })
 
-  test('is void where the job was paused, and was resumed before the start', async () => {
+  test.each([
+    [
+      'was paused, and was resumed before the start',
+      `select dirsync.pause_schedule('a-job', 'why'), dirsync.resume_schedule('a-job')`,
+      job(),
+    ],
+    ['has another expression', 'select', job({ schedule: '0 3 * * *' })],
+    ['is off', 'select', null],
+    [
+      'is off, also if a person had asked for it',
+      `update dirsync.job_tick set requested_by = 'a person'`,
+      null,
+    ],
+    [
+      'was paused, also if it has killed three',
+      `update dirsync.job_tick set begun = 3; select dirsync.pause_schedule('a-job', 'why')`,
+      job(),
+    ],
+  ])('is skipped where the job %s', async (_, meanwhile, then) => {
     await begun(1, 60)
-    await database.pool.query(
-      `select dirsync.pause_schedule('a-job', 'why'); select dirsync.resume_schedule('a-job')`,
-    )
-    const resumed = scheduler(job({ run: () => Promise.reject(new Error('must not run')) }))
-    await resumed.start()
-    await resumed.stop()
-    expect(await ticks()).toMatchObject([{ begun: 1, error: null }])
+    await database.pool.query(meanwhile)
+    const run = () => Promise.reject(new Error('must not run'))
+    await scheduler(then && { ...then, run }).start()
+    expect(await finished(1)).toMatchObject([{ error: null, skipped: expect.any(String) }])
   })
 
   test('is run where a person had asked for it, although the job is paused', async () => {

@@ -16,7 +16,10 @@ export const Tick = z.object({
       'null: it goes on. Where its process died, another one begins it again within seconds, twice at most',
     ),
   error: z.string().nullable(),
-  skipped: z.string().nullable().describe('Why it was left out: the job was paused; null: it ran'),
+  skipped: z
+    .string()
+    .nullable()
+    .describe('Why it was left out: the job was paused or off, or its schedule has changed; null: it ran'),
   requested_by: z.string().nullable().describe('Who asked for it outside the schedule; null: it was due'),
   missed: z.boolean().describe('It came late, because no scheduler was running when it was due'),
   runs: z

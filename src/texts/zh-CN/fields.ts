@@ -500,7 +500,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'When it began': '开始的时间',
   'null: it goes on. Where its process died, another one begins it again within seconds, twice at most':
     'null 表示正在执行。若其进程已终止，另一个进程会在数秒内重新执行，至多两次',
-  'Why it was left out: the job was paused; null: it ran': '跳过的原因：定时任务已暂停；null 表示已执行',
+  'Why it was left out: the job was paused or off, or its schedule has changed; null: it ran':
+    '跳过的原因：定时任务已暂停或关闭，或其执行时间已更改；null 表示已执行',
   'Who asked for it outside the schedule; null: it was due':
     '在定时计划之外要求执行的人；null 表示按计划触发',
   'It came late, because no scheduler was running when it was due': '因到时没有运行中的调度进程而延迟执行',
