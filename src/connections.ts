@@ -33,12 +33,7 @@ export function connectPlatform(
   {
     onCall,
     tracing = UNTRACED,
-    othersMakeCalls,
-  }: {
-    onCall?: ((call: CallReport) => void) | undefined
-    tracing?: Tracing
-    othersMakeCalls?: () => Promise<boolean>
-  } = {},
+  }: { onCall?: ((call: CallReport) => void) | undefined; tracing?: Tracing } = {},
 ): PlatformClient & AsyncDisposable & { pacing(): Pacing } {
   const slots = new PostgresSlots({ url: config.DATABASE_URL, logger })
   const pacer = new SlotPacer({
@@ -54,13 +49,12 @@ export function connectPlatform(
     appId: config.PLATFORM_APP_ID,
     appSecret: config.PLATFORM_APP_SECRET,
   }
-  const tokenStore = new PostgresTokenStore({ pool, ...account, othersMakeCalls })
   const client = new PlatformClient({
     ...account,
     signAlgorithm: config.PLATFORM_SIGN_ALGORITHM,
     rateLimitedCodes: config.RATE_LIMITED_CODES,
     priceDifferenceMode: config.REFUND_PRICE_DIFFERENCE,
-    tokenStore,
+    tokenStore: new PostgresTokenStore({ pool, ...account }),
     pacer,
     logger,
     onCall: call => {
@@ -75,7 +69,6 @@ export function connectPlatform(
       callsPerSecond: counter.perSecond,
       concurrency: config.WORKER_CONCURRENCY,
       clockOffsetMs: client.clockOffset.measuredMs,
-      refused: tokenStore.isRefused,
     }),
     async [Symbol.asyncDispose]() {
       await client.close()

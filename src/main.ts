@@ -40,7 +40,6 @@ import {
   deregister,
   heartbeat,
   NEEDED_ROLES,
-  othersMakeCalls,
   type Pacing,
   type QueueState,
   type Role,
@@ -192,9 +191,6 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   return { ...options, hr, pool, queue, deployment, entry, cronJobs, tracing, notified: [] }
 }
 
-const REFUSED =
-  'the platform refuses the signature of this process, and accepts that of others: it leaves all jobs to them. Give all processes the same PLATFORM_APP_SECRET, and restart this one'
-
 const OUTDATED =
   'another process was started later with other HR sources: this one plans and sends nothing for those that differ. Give both the same HR_SOURCES, and restart this one'
 
@@ -262,8 +258,6 @@ async function register(pool: Pool, { config, roles, logger }: ServiceOptions, h
     },
     /** Whether another process was started later with other HR sources. */
     isOutdated: () => isOutdated,
-    /** Whether the platform refuses the signature of this process alone. */
-    isRefused: () => pacing?.().refused ?? false,
     /** From now on `told` is called when that becomes so, and when it is over. */
     watchSources(told: (isOutdated: boolean) => void): Promise<void> {
       watching.push(told)
@@ -287,7 +281,6 @@ async function startConsoleRole(core: Core, stops: Stops): Promise<Console> {
     version: VERSION,
     checkQueue: works ? () => queue.check() : null,
     isOutdated: () => works && core.entry.isOutdated(),
-    isRefused: core.entry.isRefused,
     platformCodes: Object.keys(PLATFORM_CODES),
     hr,
     platform: onceNeeded(() => {
@@ -329,11 +322,7 @@ const JOBS_END_WITHIN_MS = 6000
 async function startWorker(core: Core, web: Console | null, stops: Stops): Promise<Loop> {
   const { config, pool, hr, tracing, logger } = core
   const most = config.WORKER_CONCURRENCY
-  const client = connectPlatform(config, pool, logger, {
-    onCall: web?.metrics.observeCall,
-    tracing,
-    othersMakeCalls: () => othersMakeCalls(pool),
-  })
+  const client = connectPlatform(config, pool, logger, { onCall: web?.metrics.observeCall, tracing })
   stops.afterwards(async () => client[Symbol.asyncDispose]())
   const locks = new SessionLocks(config.DATABASE_URL, logger)
   stops.afterwards(() => locks.close())
@@ -354,19 +343,12 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
     tracing,
     onSettled: web?.metrics.observeJob,
   })
-  const isRefused = () => client.pacing().refused ?? false
-  let wasRefused = false
-  const followPacer = () => {
-    processor.setRoom(keysInHand(most, permitted(client.pacing())))
-    if (isRefused() && !wasRefused) logger.error(REFUSED)
-    wasRefused = isRefused()
-  }
+  const followPacer = () => processor.setRoom(keysInHand(most, permitted(client.pacing())))
   followPacer()
   const following = setInterval(followPacer, FOLLOW_PACER_MS)
   const worker = core.queue.work((job, signal) => processor.process(job, signal), {
     concurrency: JOBS_AT_A_TIME,
     logger,
-    standsAside: isRefused,
   })
   stops.work(async () => {
     const at = performance.now()

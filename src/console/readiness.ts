@@ -14,7 +14,7 @@ export type Phase = 'starting' | 'running' | 'stopping'
 
 /** Something that the process cannot work without. It reveals no internals, because the probe is public. */
 interface Missing {
-  part: 'process' | 'database' | 'schema' | 'queue' | 'hr_sources' | 'credentials'
+  part: 'process' | 'database' | 'schema' | 'queue' | 'hr_sources'
   problem: string
   remedy: string
 }
@@ -35,7 +35,6 @@ export class Readiness {
   readonly #pool: Pool
   readonly #checkQueue: (() => Promise<unknown>) | null
   readonly #isOutdated: () => boolean
-  readonly #isRefused: () => boolean
   readonly #logger: Logger
   #missing = ''
   #checking: Promise<ReadinessReport> | undefined
@@ -43,18 +42,15 @@ export class Readiness {
   /**
    * @param options.checkQueue rejects if the queue is down or refuses writes; null if the process works without it
    * @param options.isOutdated whether a process that started later has other HR sources than this one
-   * @param options.isRefused whether the platform refuses the signature of this process, and accepts that of others
    */
   constructor(options: {
     pool: Pool
     checkQueue: (() => Promise<unknown>) | null
     isOutdated: () => boolean
-    isRefused: () => boolean
     logger: Logger
   }) {
     this.#pool = options.pool
     this.#isOutdated = options.isOutdated
-    this.#isRefused = options.isRefused
     this.#checkQueue = options.checkQueue
     this.#logger = options.logger
   }
@@ -77,7 +73,6 @@ export class Readiness {
     let halts: ReadinessReport['halts'] = []
     if (this.phase !== 'running') missing.push(phaseProblem(this.phase))
     if (this.#isOutdated()) missing.push(SOURCES_PROBLEM)
-    if (this.#isRefused()) missing.push(CREDENTIALS_PROBLEM)
     await Promise.all([
       within(TIMEOUT_MS, this.#readDatabase()).then(found => {
         halts = found.halts
@@ -143,14 +138,6 @@ const SOURCES_PROBLEM: Missing = {
   problem:
     'another process was started later with other HR sources, so this one does nothing for those that differ',
   remedy: 'Give both the same HR_SOURCES, and restart this one.',
-}
-
-const CREDENTIALS_PROBLEM: Missing = {
-  part: 'credentials',
-  problem:
-    'the platform refuses the signature of this process, and accepts that of others, to which it leaves the jobs',
-  remedy:
-    'Give all processes the same PLATFORM_APP_SECRET and PLATFORM_SIGN_ALGORITHM, and restart this one.',
 }
 
 function schemaProblem(lacking: string[]): Missing {

@@ -38,7 +38,7 @@ interface Console {
  * Starts the console role: health, readiness and metrics over HTTP. It has its own database connections, so a busy
  * worker does not make it look dead, and a scrape does not slow the worker.
  * @param options.checkQueue rejects if the queue is down; null if the process does not need it
- * @param options.isOutdated and `isRefused`: see `Readiness`
+ * @param options.isOutdated see `Readiness`
  * @param options.platformCodes the platform's codes that may become labels of metrics
  * @throws ConsoleError if it cannot listen on CONSOLE_HOST and CONSOLE_PORT
  */
@@ -49,11 +49,10 @@ export async function startConsole(
     version: string
     checkQueue: (() => Promise<unknown>) | null
     isOutdated: () => boolean
-    isRefused: () => boolean
     platformCodes: Iterable<string>
   } & Pick<Services, 'hr' | 'platform' | 'env' | 'program' | 'logger'>,
 ): Promise<Console> {
-  const { config, version, roles, checkQueue, isOutdated, isRefused, hr, platform, env, program } = options
+  const { config, version, roles, checkQueue, isOutdated, hr, platform, env, program } = options
   const logger = options.logger.child({ component: 'console' })
   const pool = createPool(config.DATABASE_URL, {
     max: CONNECTIONS,
@@ -62,7 +61,7 @@ export async function startConsole(
     timeoutMs: STATEMENT_TIMEOUT_MS,
   })
   const metrics = new ProcessMetrics({ version, platformCodes: options.platformCodes })
-  const readiness = new Readiness({ pool, checkQueue, isOutdated, isRefused, logger })
+  const readiness = new Readiness({ pool, checkQueue, isOutdated, logger })
   const databaseMetrics = new DatabaseMetrics({
     pool,
     onTrouble: error => logger.debug({ error }, 'metrics without the figures of the database, which is away'),

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { lockTransaction } from '../lib/advisory-lock.ts'
 import type { Pool, PoolClient } from '../lib/database.ts'
 import { isHeldUp, transaction, WORK_MS } from '../lib/database.ts'
-import { abortedError, PlatformError } from './errors.ts'
+import { abortedError } from './errors.ts'
 import { tokenCreate } from './operations/token.ts'
 import {
   CREATION_WINDOW_MS,
@@ -19,22 +19,10 @@ export const RECENT_CREATIONS = `(
   where created_at > now() - interval '1 hour'
     and (base_url, app_id) = (select base_url, app_id from dirsync.token_creation order by id desc limit 1))`
 
-/** How long a process whose signature is refused waits before it asks for a token again: twice as long each time. */
-const SHORTEST_WAIT_MS = 60_000
-const LONGEST_WAIT_MS = 1_800_000
-
 interface TokenRow {
   sealed_token: Buffer
   age_ms: number
   life_ms: number
-}
-
-/** The platform refused the signature of this process alone. */
-interface Refusal {
-  /** What those who want a token are told meanwhile. */
-  error: PlatformError
-  at: number
-  waitMs: number
 }
 
 /**
@@ -45,40 +33,22 @@ export class PostgresTokenStore implements TokenStore {
   readonly #pool: Pool
   readonly #account: readonly [baseUrl: string, appId: string]
   readonly #cipher: TokenCipher
-  readonly #othersMakeCalls: () => Promise<boolean>
-  #refusal: Refusal | null = null
 
   /**
    * @param options.pool must permit two connections: while one holds the lock of a renewal, another counts the creation and
    * serves the pacer
-   * @param options.othersMakeCalls whether other processes do: if this one's signature is refused, it then leaves them be. Default: none
    */
-  constructor(options: {
-    pool: Pool
-    baseUrl: string
-    appId: string
-    appSecret: string
-    othersMakeCalls?: (() => Promise<boolean>) | undefined
-  }) {
+  constructor(options: { pool: Pool; baseUrl: string; appId: string; appSecret: string }) {
     if ((options.pool.options.max ?? 10) < 2) {
       throw new RangeError('The token store needs a pool of at least 2 connections.')
     }
     this.#pool = options.pool
     this.#account = [options.baseUrl, options.appId]
-    this.#othersMakeCalls = options.othersMakeCalls ?? (async () => false)
     this.#cipher = new TokenCipher(options.appSecret, JSON.stringify(this.#account))
   }
 
   read(): Promise<PlatformToken | null> {
     return this.#read(this.#pool)
-  }
-
-  /**
-   * Whether the platform refuses this process alone, whose secret is not that of the others: a wrong one, or one from before a
-   * rotation. It asks for a token at growing intervals, without using up the creations of those who get one.
-   */
-  get isRefused(): boolean {
-    return this.#refusal !== null && performance.now() - this.#refusal.at < this.#refusal.waitMs
   }
 
   /** @throws PlatformError of kind `aborted` if another process takes long: the platform may have asked it to wait */
@@ -90,14 +60,9 @@ export class PostgresTokenStore implements TokenStore {
       await lockTransaction(client, ['token', JSON.stringify(this.#account)])
       const stored = await this.#read(client)
       if (stored !== null && usable(stored)) return stored
-      const isOfOthers = stored === null && (await this.#isAlive(client))
-      if (isOfOthers && this.#refusal !== null && this.isRefused) throw this.#refusal.error
-      const creation = await this.#noteCreation()
+      await this.#noteCreation()
       const started = await client.query<{ at: string }>('select clock_timestamp()::text as at')
-      const created = await create().catch(async error => {
-        throw isOfOthers ? await this.#besideOthers(error, creation) : error
-      })
-      this.#refusal = null
+      const created = await create()
       return this.#write(client, created, started.rows[0]?.at)
     }).catch(error => {
       throw isHeldUp(error) ? abortedError(tokenCreate.name, error) : error
@@ -115,28 +80,6 @@ export class PostgresTokenStore implements TokenStore {
       'delete from dirsync.platform_token where (base_url, app_id, sealed_token) = ($1, $2, $3)',
       [...this.#account, sealed],
     )
-  }
-
-  /** Whether a token is stored that has not expired. */
-  async #isAlive(client: PoolClient): Promise<boolean> {
-    const { rowCount } = await client.query(
-      'select from dirsync.platform_token where (base_url, app_id) = ($1, $2) and expires_at > clock_timestamp()',
-      [...this.#account],
-    )
-    return rowCount === 1
-  }
-
-  /** What to make of a failed creation while others have a token: a refused signature concerns this process alone, and halts nothing. */
-  async #besideOthers(error: unknown, creation: number | null): Promise<unknown> {
-    const isOfSignature = error instanceof PlatformError && error.verdict.category === 'credentials'
-    if (!isOfSignature || !(await this.#othersMakeCalls())) return error
-    await this.#pool.query('delete from dirsync.token_creation where id = $1', [creation])
-    this.#refusal = {
-      error: abortedError(tokenCreate.name, error),
-      at: performance.now(),
-      waitMs: Math.min(2 * (this.#refusal?.waitMs ?? SHORTEST_WAIT_MS / 2), LONGEST_WAIT_MS),
-    }
-    return this.#refusal.error
   }
 
   async #read(client: Pool | PoolClient): Promise<PlatformToken | null> {
@@ -159,11 +102,11 @@ export class PostgresTokenStore implements TokenStore {
   }
 
   /**
-   * Counts a creation, and returns its number, or throws. It does so outside the transaction that holds the lock, so that the count stands whatever the
+   * Counts a creation, or throws. It does so outside the transaction that holds the lock, so that the count stands whatever the
    * outcome of the call. The lock keeps others from counting meanwhile.
    */
-  async #noteCreation(): Promise<number | null> {
-    const { rows } = await this.#pool.query<{ id: number | null; wait_ms: number | null }>(
+  async #noteCreation(): Promise<void> {
+    const { rows } = await this.#pool.query<{ wait_ms: number | null }>(
       `with pruned as (
          delete from dirsync.token_creation where created_at <= clock_timestamp() - $4 * interval '1 ms'
        ), recent as (
@@ -176,15 +119,13 @@ export class PostgresTokenStore implements TokenStore {
          returning id
        )
        -- Null where it was counted; else the time until the oldest of the recent ones no longer counts.
-       select (select id from noted),
-              extract(epoch from min(created_at) - clock_timestamp())::float8 * 1000 + $4 as wait_ms
+       select extract(epoch from min(created_at) - clock_timestamp())::float8 * 1000 + $4 as wait_ms
        from recent
        where not exists (select from noted)`,
       [...this.#account, TOKEN_CREATIONS_PER_HOUR, CREATION_WINDOW_MS],
     )
     const wait = rows[0]?.wait_ms
     if (wait !== null && wait !== undefined) throw new TokenFuseError(Math.max(0, Math.ceil(wait)))
-    return rows[0]?.id ?? null
   }
 
   async #write(

@@ -149,10 +149,7 @@ export class QueueBackend {
    * Starts a worker. A handler that throws is a bug or an outage of dirsync's own store: that is logged, the job ends
    * nevertheless, and the outbox brings it back.
    */
-  work(
-    handler: JobHandler,
-    options: { concurrency: number; logger: Logger; standsAside?: () => boolean },
-  ): JobWorker {
+  work(handler: JobHandler, options: { concurrency: number; logger: Logger }): JobWorker {
     return new JobWorker({
       ...options,
       handler,

@@ -52,8 +52,6 @@ interface WorkerParts {
   hasWork(): Promise<boolean>
   /** Whether the store was away when `hasWork` last asked. */
   isAway(): boolean
-  /** Whether jobs are left to other workers for now. */
-  standsAside?: (() => boolean) | undefined
 }
 
 /**
@@ -124,11 +122,10 @@ export class JobWorker {
   }
 
   #open(): BullWorker {
-    const { store, queue, concurrency, standsAside } = this.#parts
+    const { store, queue, concurrency } = this.#parts
     const report = (error: unknown) => this.#storeTrouble.report(error)
     const worker = new BullWorker(queue, (job, token, signal) => this.#process(job, token, signal), {
       concurrency,
-      standsAside,
       store: store.connect('worker', report),
     })
     worker.on('error', report)
@@ -184,7 +181,7 @@ export class JobWorker {
     if ((isClaiming && !this.#parts.isAway()) || this.#checking) return
     this.#checking = true
     try {
-      const hasWork = !this.#parts.standsAside?.() && (await this.#parts.hasWork())
+      const hasWork = await this.#parts.hasWork()
       this.#storeTrouble.works()
       this.#vainChecks = hasWork && this.#running < this.#parts.concurrency ? this.#vainChecks + 1 : 0
     } catch {
@@ -244,12 +241,11 @@ type BullJob = Job<JobData, void, JobOperation>
 /** BullMQ's worker, with a pause between failed claims and a way to end it without the store. */
 class BullWorker extends Worker<JobData, void, JobOperation, IQueueBackend, JobProgress, unknown> {
   readonly #store: StoreConnection
-  readonly #standsAside: (() => boolean) | undefined
 
   constructor(
     queue: BullId,
     processor: (job: BullJob, token: string | undefined, signal: AbortSignal | undefined) => Promise<void>,
-    options: { concurrency: number; store: StoreConnection; standsAside: (() => boolean) | undefined },
+    options: { concurrency: number; store: StoreConnection },
   ) {
     const { concurrency, store } = options
     super(
@@ -259,11 +255,9 @@ class BullWorker extends Worker<JobData, void, JobOperation, IQueueBackend, JobP
       store.backendFactory,
     )
     this.#store = store
-    this.#standsAside = options.standsAside
   }
 
   protected override async moveToActive(token: string, name?: string): Promise<BullJob> {
-    while (this.#standsAside?.() && this.closing === undefined) await sleep(PAUSE_AFTER_FAILED_CLAIM_MS)
     try {
       return await super.moveToActive(token, name)
     } catch (error) {

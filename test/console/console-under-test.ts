@@ -84,7 +84,6 @@ export async function openApp(
     pool,
     checkQueue: options.checkQueue ?? null,
     isOutdated: options.isOutdated ?? (() => false),
-    isRefused: () => false,
     logger,
   })
   readiness.phase = 'running'

@@ -22,7 +22,6 @@ async function startOn(databaseUrl: string, settings: Partial<Config>, logger: t
     version: '1.2.3',
     checkQueue: null,
     isOutdated: () => false,
-    isRefused: () => false,
     platformCodes: [],
     hr: await connectHr(config, silent),
     platform: () => {

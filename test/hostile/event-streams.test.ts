@@ -218,7 +218,7 @@ test('a console that is told to stop ends every stream, also of those who never 
   const config = consoleConfig(database.url)
   const console = await startConsole({
     ...{ config, roles: ['console'], version: '1.2.3', program: 'dirsync', env: {}, logger: silent },
-    ...{ checkQueue: null, isOutdated: () => false, isRefused: () => false, platformCodes: [] },
+    ...{ checkQueue: null, isOutdated: () => false, platformCodes: [] },
     hr: await connectHr(config, silent),
     platform: () => expect.unreachable(),
   })

@@ -1,6 +1,5 @@
 import pg from 'pg'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { PlatformError } from '../../src/platform/errors.ts'
 import { TOKEN_CREATIONS_PER_HOUR, TokenFuseError } from '../../src/platform/token.ts'
 import { PostgresTokenStore } from '../../src/platform/token-store.ts'
 import { duringFile } from '../helpers/during.ts'
@@ -14,9 +13,7 @@ beforeEach(async () => {
   created = 0
 })
 
-function storeOf(
-  options: Partial<ConstructorParameters<typeof PostgresTokenStore>[0]> = {},
-): PostgresTokenStore {
+function storeOf(options: { appSecret?: string; appId?: string; pool?: pg.Pool } = {}): PostgresTokenStore {
   return new PostgresTokenStore({
     pool: database.pool,
     baseUrl: 'https://platform.example',
@@ -110,32 +107,6 @@ describe('secrecy', () => {
     await storeOf().refresh(whenPresent, create)
     expect(await storeOf({ appId: 'other' }).read()).toBeNull()
   })
-})
-
-test('a process whose signature is refused beside the token of others asks once, and at their cost not at all', async () => {
-  await storeOf().refresh(whenPresent, create)
-  let tried = 0
-  const refuse = async () => {
-    tried += 1
-    throw new PlatformError({
-      ...{ kind: 'business', operation: 'token/create', platformCode: 1000210003, outcomeKnown: true },
-    })
-  }
-  let others = false
-  const wrong = storeOf({ appSecret: 'wrong', othersMakeCalls: async () => others })
-  // Alone, it is as if there were no token: who is to find out needs to hear why.
-  await expect(wrong.refresh(whenPresent, refuse)).rejects.toMatchObject({ disposition: 'halt' })
-  expect([wrong.isRefused, await creationsNoted()]).toEqual([false, 2])
-  others = true
-  for (const time of ['first', 'second'])
-    await expect(wrong.refresh(whenPresent, refuse), time).rejects.toMatchObject({ disposition: 'wait' })
-  expect([wrong.isRefused, tried, await creationsNoted()]).toEqual([true, 2, 2])
-  // The new secret after a rotation, beside a token of the old one.
-  const rotated = storeOf({ appSecret: 'new', othersMakeCalls: async () => others })
-  expect((await rotated.refresh(whenPresent, create)).accessToken).toBe('token-2')
-  // Without a token of others it is no more alone.
-  await database.pool.query('truncate dirsync.platform_token')
-  await expect(wrong.refresh(whenPresent, refuse)).rejects.toMatchObject({ disposition: 'halt' })
 })
 
 describe('the fuse', () => {

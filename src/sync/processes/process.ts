@@ -39,12 +39,7 @@ export interface Pacing extends PacerSnapshot {
   concurrency: number
   /** The platform's clock minus this process's; null before the first answer. */
   clockOffsetMs: number | null
-  /** The platform refuses the signature of this process alone, whose secret is not that of the others. */
-  refused?: boolean
 }
-
-/** SQL condition on a process: the platform refuses its signature, and accepts that of others. */
-const IS_REFUSED = `coalesce(pacer -> 'refused' = 'true', false)`
 
 /** The queue as a process sees it: for how long it has been unreachable, or refusing, and with what error; null: it works. */
 export interface QueueState {
@@ -158,16 +153,6 @@ export async function aliveProcesses(db: Pool): Promise<ProcessRow[]> {
   return rows
 }
 
-/** Whether a process other than this one makes calls, and the platform does not refuse it. */
-export async function othersMakeCalls(db: Pool): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `select from dirsync.process
-     where ${ALIVE} and pacer is not null and not ${IS_REFUSED} and (host, pid) <> ($1, $2) limit 1`,
-    [hostname(), process.pid],
-  )
-  return rowCount === 1
-}
-
 /** Something that living processes which plan or send find at different addresses; `source` null: the queue. */
 interface Address {
   source: string | null
@@ -197,17 +182,13 @@ async function differingAddresses(db: Pool): Promise<Address[]> {
 
 /** How living processes do not fit together, and what to do about it. */
 export async function processDifferences(db: Pool): Promise<{ what: Message; remedy: Message }[]> {
-  const { rows } = await db.query<{ refused: string[]; outdated: string[]; versions: string[] }>(
-    `select coalesce(array_agg(${PROCESS_NAME} order by host, pid) filter (where ${IS_REFUSED}), '{}') as refused,
-            coalesce(array_agg(${PROCESS_NAME} order by host, pid) filter (where ${IS_OUTDATED}), '{}') as outdated,
+  const { rows } = await db.query<{ outdated: string[]; versions: string[] }>(
+    `select coalesce(array_agg(${PROCESS_NAME} order by host, pid) filter (where ${IS_OUTDATED}), '{}') as outdated,
             coalesce(array_agg(distinct version order by version), '{}') as versions
      from dirsync.process where ${ALIVE}`,
   )
-  const { refused, outdated, versions } = onlyRow(rows)
+  const { outdated, versions } = onlyRow(rows)
   return [
-    ...(refused.length > 0
-      ? [{ what: message('doctor.refused', { processes: refused }), remedy: message('doctor.same_secret') }]
-      : []),
     ...(outdated.length > 0
       ? [
           {

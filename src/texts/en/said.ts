@@ -973,10 +973,6 @@ export const saidTexts = {
   'doctor.print_grants': '{command} prints what an administrator has to run.',
   'doctor.no_account': 'the database belongs to no account yet; the first start binds it to {account}',
   'doctor.account': '{account}, since {time}; deployment {name}',
-  'doctor.refused':
-    'the platform refuses the signature of these processes, and accepts that of others: {processes}',
-  'doctor.same_secret':
-    'They do no jobs. Give all processes the same PLATFORM_APP_SECRET and PLATFORM_SIGN_ALGORITHM, and restart these.',
   'doctor.outdated': 'these processes have other HR sources than the process started last: {processes}',
   'doctor.same_sources':
     'For the sources that differ they plan and send nothing. Give all processes the same HR_SOURCES, and restart these.',

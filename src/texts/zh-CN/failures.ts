@@ -986,9 +986,6 @@ export const failures = {
   'doctor.print_grants': '{command} 会打印管理员需要执行的语句。',
   'doctor.no_account': '数据库尚不属于任何账号；首次启动会将其绑定到 {account}',
   'doctor.account': '{account}，始于 {time}；部署 {name}',
-  'doctor.refused': '平台拒绝以下进程的签名，但接受其他进程的签名：{processes}',
-  'doctor.same_secret':
-    '这些进程不处理任何数据。请让所有进程使用相同的 PLATFORM_APP_SECRET 和 PLATFORM_SIGN_ALGORITHM，并重启上述进程。',
   'doctor.outdated': '以下进程的人事系统设置与最后启动的进程不同：{processes}',
   'doctor.same_sources':
     '对有差异的人事系统，这些进程不制定计划，也不发送数据。请让所有进程使用相同的 HR_SOURCES，并重启上述进程。',

@@ -54,7 +54,6 @@ beforeAll(async () => {
     version: '1.2.3',
     checkQueue: null,
     isOutdated: () => false,
-    isRefused: () => false,
     platformCodes: [],
     hr,
     platform: () => connectPlatform(config, database.pool, silent),
