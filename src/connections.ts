@@ -1,3 +1,4 @@
+import { hkdfSync } from 'node:crypto'
 import { type Config, ConfigError, type HrSettings } from './config.ts'
 import { MappingError } from './hr/errors.ts'
 import { readMappingFile } from './hr/mapping.ts'
@@ -167,6 +168,15 @@ export function hrAddresses({ sources }: Config): Record<string, string> {
 /** Where the queue is. */
 export function queueAddress({ REDIS_URL }: Pick<Config, 'REDIS_URL'>): string {
   return REDIS_URL === null ? 'PostgreSQL' : `Redis ${redisPlace(REDIS_URL)}`
+}
+
+/** Tells processes with different application secrets apart, and nothing else: 32 bits of a derived key. */
+export function secretPrint({
+  PLATFORM_APP_ID,
+  PLATFORM_APP_SECRET,
+}: Pick<Config, 'PLATFORM_APP_ID' | 'PLATFORM_APP_SECRET'>): string {
+  const derived = hkdfSync('sha256', PLATFORM_APP_SECRET, PLATFORM_APP_ID, 'dirsync process', 4)
+  return Buffer.from(derived).toString('hex')
 }
 
 const DEFAULT_PORTS: Record<string, string> = {

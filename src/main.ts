@@ -10,6 +10,7 @@ import {
   hrAddresses,
   knownSources,
   queueAddress,
+  secretPrint,
 } from './connections.ts'
 import { startConsole } from './console/server.ts'
 import { ChangeListener } from './hr/postgres/change-listener.ts'
@@ -223,7 +224,7 @@ async function register(pool: Pool, { config, roles, logger }: ServiceOptions, h
   const me = {
     ...{ id: randomUUID(), host: hostname(), pid: process.pid, roles: [...roles], version: VERSION },
     ...{ hrOwners: hr.owners, hrAddresses: hrAddresses(config) },
-    queueAddress: queueAddress(config),
+    ...{ queueAddress: queueAddress(config), secretPrint: secretPrint(config) },
   }
   let pacing: (() => Pacing) | undefined
   let queue: QueueState | undefined

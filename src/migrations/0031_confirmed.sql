@@ -45,6 +45,11 @@ comment on column dirsync.process.queue_address is
   'Where the process has the queue, without user and password; PostgreSQL: in this database. Null: it is of an earlier version. '
   'A worker on another queue than the scheduler''s gets no work.';
 
+alter table dirsync.process add column secret_print text;
+comment on column dirsync.process.secret_print is
+  'The beginning of a hash of the platform''s application secret that the process has; null: it is of an earlier version. One with '
+  'another secret than the others is refused by the platform, which halts all calls.';
+
 -- What counts of a row whose employee has left -----------------------------------------------------
 
 -- Nothing but that, from now on: all such rows have one hash (src/directory/hash.ts). Otherwise the first plan would take everyone who

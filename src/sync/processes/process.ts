@@ -67,6 +67,7 @@ const SET_BACK = `
  * @param me.pacer the state of its pacer; null without one
  * @param me.queue default: the process has not checked it
  * @param me.queueAddress where it has the queue; default: it does not say
+ * @param me.secretPrint of its application secret; default: it does not say
  * @param me.consoleUrl where its console listens; default: it has none
  * @param me.hrOwners the HR source of each enterprise as it knows them; default: it does not use HR
  * @param me.hrAddresses where it reads each source
@@ -78,6 +79,7 @@ export async function heartbeat(
     pacer: Pacing | null
     queue?: QueueState | undefined
     queueAddress?: string
+    secretPrint?: string
     consoleUrl?: string | undefined
     hrOwners?: Owners
     hrAddresses?: Readonly<Record<string, string>>
@@ -87,8 +89,8 @@ export async function heartbeat(
   const { rows } = await db.query<{ outdated: boolean }>(
     `insert into dirsync.process
        (id, host, pid, roles, version, pacer, queue_away_since, queue_error, hr_owners, hr_addresses,
-        console_url, queue_address)
-     values ($1, $2, $3, $4, $5, $6, now() - $7 * interval '1 ms', $8, $9, $10, $11, $12)
+        console_url, queue_address, secret_print)
+     values ($1, $2, $3, $4, $5, $6, now() - $7 * interval '1 ms', $8, $9, $10, $11, $12, $13)
      on conflict (id) do update
      set heartbeat_at = now(), pacer = excluded.pacer, queue_away_since = excluded.queue_away_since,
          queue_error = excluded.queue_error, hr_owners = excluded.hr_owners, console_url = excluded.console_url
@@ -97,7 +99,7 @@ export async function heartbeat(
       ...[me.id, me.host, me.pid, me.roles, me.version, me.pacer],
       ...[me.queue?.awayMs ?? null, me.queue?.lastError ?? null],
       ...[me.hrOwners ?? null, me.hrAddresses ?? null, me.consoleUrl ?? null],
-      me.queueAddress ?? null,
+      ...[me.queueAddress ?? null, me.secretPrint ?? null],
     ],
   )
   return onlyRow(rows).outdated
@@ -180,6 +182,16 @@ async function differingAddresses(db: Pool): Promise<Address[]> {
   return rows
 }
 
+/** Living processes by the application secret that they have, the latest started last, where that is not the same for all. */
+async function differingSecrets(db: Pool): Promise<string[]> {
+  const { rows } = await db.query<{ processes: string }>(
+    `select string_agg(${PROCESS_NAME}, ', ' order by host, pid) as processes
+     from dirsync.process where ${ALIVE} and secret_print is not null
+     group by secret_print order by max(started_at)`,
+  )
+  return rows.length > 1 ? rows.map(({ processes }) => processes) : []
+}
+
 /** How living processes do not fit together, and what to do about it. */
 export async function processDifferences(db: Pool): Promise<{ what: Message; remedy: Message }[]> {
   const { rows } = await db.query<{ outdated: string[]; versions: string[] }>(
@@ -200,6 +212,10 @@ export async function processDifferences(db: Pool): Promise<{ what: Message; rem
     ...(versions.length > 1
       ? [{ what: message('doctor.versions', { names: versions }), remedy: message('doctor.same_version') }]
       : []),
+    ...(await differingSecrets(db)).map(processes => ({
+      what: message('doctor.secrets', { processes }),
+      remedy: message('doctor.same_secret'),
+    })),
     ...(await differingAddresses(db)).map(({ source, address, processes }) =>
       source === null
         ? { what: message('doctor.queues', { address, processes }), remedy: message('doctor.same_queue') }
