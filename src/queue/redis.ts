@@ -235,7 +235,12 @@ function isAnswer(error: unknown): error is Error {
 }
 
 async function withClient<T>(url: string, action: (client: Client) => Promise<T>): Promise<T> {
-  const client = open(url, { ...OPTIONS, maxRetriesPerRequest: 0, retryStrategy: () => null })
+  const client = open(url, {
+    ...OPTIONS,
+    socketTimeout: SILENCE_MS.producer,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  })
   let failure: unknown
   client.on('error', error => {
     failure = error

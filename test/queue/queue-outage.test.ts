@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -246,6 +248,18 @@ test('while Redis is away, the error is that of the connection, not advice about
   expect(worded(await queue.doctor())).toMatchObject([
     { ok: false, what: `Redis does not answer: connect ECONNREFUSED ${host}` },
   ])
+})
+
+test('a server that takes connections and never answers is told as one that does not answer', async () => {
+  const server = createServer(() => {}).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const store = createRedisStore(`redis://127.0.0.1:${port}`)
+  expect(worded(await store.doctor())).toMatchObject([
+    { ok: false, what: expect.stringMatching(/^Redis does not answer: /) },
+  ])
+  await expect(store.prepare()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })
 })
 
 test('a Redis that refuses the login is not to be started', { tags: 'redis' }, async () => {
