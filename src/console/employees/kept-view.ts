@@ -15,13 +15,13 @@ import type { PendingWork } from './story.ts'
 
 // What is kept
 
-/** The steps of the latest attempt, and what dirsync has stored about the employee. */
+/** How the employee stands, step by step, and what dirsync has stored about the employee. */
 export function keptBlocks(ask: Ask, employee: EmployeeResult): Block[] {
   const { t } = ask
   const { record, bindings, enterprise_code } = employee
   const since = (at: Date | null): Words => at && { since: at }
   return [
-    { drawn: html`${section(t('employees.last_attempt'), steps(ask, employee.steps))}` },
+    { drawn: html`${section(t('employees.steps'), steps(ask, employee.steps))}` },
     {
       section: t('employees.kept'),
       blocks: [

@@ -68,7 +68,7 @@ export function employees(services: EmployeeServices) {
     one: read({
       path: '/employees/:key',
       role: 'viewer',
-      summary: 'One employee: HR field by field, the steps of the last attempt, cases, and stored data',
+      summary: 'One employee: HR field by field, how they stand step by step, cases, and stored data',
       params,
       query: EmployeeListQuery,
       result: EmployeeResult,

@@ -3,8 +3,8 @@ import { type MessageKey, type Said, saysFirst } from '../../texts/message.ts'
 import { type EmployeeStory, waitingUpdateOf } from './story.ts'
 
 /**
- * The last attempt about an employee in five steps: HR's row is read, it is in scope, it is validated, the platform
- * is queried, and differences are sent. Pure: derived from the employee's story alone.
+ * How an employee stands in five steps, by the last attempt or by what waits since: HR's row is read, it is in scope, it is
+ * validated, the platform is queried, and differences are sent. Pure: derived from the employee's story alone.
  */
 
 export const STEPS = ['read', 'in_scope', 'checked', 'asked', 'sent'] as const
@@ -18,6 +18,7 @@ export const STEP_TEXTS = [
   'read_row',
   'read_hr_away',
   'read_not_yet',
+  'read_no_source',
   'in_scope_yes',
   'scope_left',
   'scope_vanished',
@@ -89,11 +90,12 @@ function isPast({ operation, outcome, started_at }: Attempt, story: EmployeeStor
   if (operation !== 'update-employee') return work !== undefined || isOutOfSync(story)
   const comesBack = COMES_BACK.has(outcome)
   if (work) return !comesBack || work.created_at > started_at
-  return comesBack !== isOutOfSync(story)
+  return story.record?.status === 'no_source' || comesBack !== isOutOfSync(story)
 }
 
+/** HR's row is still to be sent, and no decision about a run holds it back. */
 function isOutOfSync({ record }: EmployeeStory): boolean {
-  return record?.status === 'waiting' || record?.status === 'halted'
+  return record !== null && ['waiting', 'halted', 'no_source'].includes(record.status)
 }
 
 function latestOf({ attempts }: EmployeeStory): Attempt | undefined {
@@ -308,9 +310,11 @@ function withoutAttempt(story: EmployeeStory): Five {
   const isGone = record?.vanished_at || record?.active === false
   if (work && isGone) return [READ, outOfScope(story), PASSED_AS_LEFT, turnOf(story), LATER]
   if (work) return [READ, IN_SCOPE, PASSED, turnOf(story), LATER]
+  if (record?.status === 'no_source') return [say('skipped', 'read_no_source'), ...FOUR_NOT_REACHED]
   if (isGone) return [READ, outOfScope(story), NOT_REACHED, NOT_REACHED, NOT_REACHED]
   if (record?.in_sync) return [READ, IN_SCOPE, PASSED, FOUND, NOTHING]
-  const about = story.dead_letters.find(isOpen)
+  // A case of someone who is out of sync is about an older row.
+  const about = isOutOfSync(story) ? undefined : story.dead_letters.find(isOpen)
   if (about)
     return [READ, IN_SCOPE, PASSED, FOUND, say('failed', 'sent_held_back', { held: about.field }, about)]
   return [READ, IN_SCOPE, say('waiting', 'checked_not_yet'), LATER, LATER]

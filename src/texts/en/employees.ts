@@ -145,7 +145,7 @@ export const employees = {
   'employees.revealed': 'As HR has it',
   'employees.revealed.note': 'Shown once. The audit records that you have seen it, and why: {reason}',
   'employees.back': 'Back to the employee',
-  'employees.last_attempt': 'Latest attempt, step by step',
+  'employees.steps': 'Step by step',
   // What is kept.
   'employees.kept': 'What dirsync has stored',
   'employees.nothing_kept': 'Nothing yet: no run has seen the employee.',
@@ -191,6 +191,7 @@ export const employees = {
   'step.read_row': 'HR was read.',
   'step.read_hr_away': 'HR cannot be read: {message}',
   'step.read_not_yet': 'No run has seen this employee yet.',
+  'step.read_no_source': 'No HR source has this employee’s enterprise.',
   'step.in_scope_yes': 'HR has the employee as active.',
   'step.scope_left': 'HR says that the employee has left.',
   'step.scope_vanished': 'HR no longer has a row for the employee.',

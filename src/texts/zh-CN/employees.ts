@@ -136,7 +136,7 @@ export const employees = {
   'employees.revealed': '人事系统中的原值',
   'employees.revealed.note': '仅显示一次。审计已记录您的查看及原因：{reason}',
   'employees.back': '返回该员工',
-  'employees.last_attempt': '最近一次处理的步骤',
+  'employees.steps': '处理步骤',
   // What is kept.
   'employees.kept': 'dirsync 保存的信息',
   'employees.nothing_kept': '暂无：还没有同步任务读取过该员工。',
@@ -182,6 +182,7 @@ export const employees = {
   'step.read_row': '已读取人事数据。',
   'step.read_hr_away': '无法读取人事系统：{message}',
   'step.read_not_yet': '还没有同步任务处理过该员工。',
+  'step.read_no_source': '没有任何人事数据源包含该员工所属的企业。',
   'step.in_scope_yes': '人事系统中该员工在职。',
   'step.scope_left': '人事系统中该员工已离职。',
   'step.scope_vanished': '人事系统中已没有该员工的数据。',

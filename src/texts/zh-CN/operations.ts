@@ -87,8 +87,8 @@ export const operationSummaries: Readonly<Record<string, string>> = {
     '按用户 ID 或姓名的开头、状态或部门列出员工',
   'The keys of the people whom HR has by a name, for the filter `keys` of cases and plans; the name goes nowhere else':
     '人事系统中某一姓名对应的人员键，用于异常项和计划的 `keys` 筛选；姓名不会用于别处',
-  'One employee: HR field by field, the steps of the last attempt, cases, and stored data':
-    '一名员工：逐字段的人事数据、最近一次处理的步骤、异常项和已存数据',
+  'One employee: HR field by field, how they stand step by step, cases, and stored data':
+    '一名员工：逐字段的人事数据、处理步骤、异常项和已存数据',
   'Reads HR and asks the platform: what would be sent now, field by field. Changes nothing':
     '读取人事数据并查询平台：逐字段列出现在会发送什么。不做任何更改',
   'Starts a run for this employee': '为该员工发起同步任务',

@@ -58,7 +58,7 @@ afterAll(async () => {
 })
 
 describe('the page of an employee', () => {
-  test('holds HR and the platform compared, with the steps of the last attempt', async () => {
+  test('holds HR and the platform compared, with how they stand step by step', async () => {
     await company.hr.query(`update person set email = 'new@example.com' where userid = 'e0001'`)
     await using client = connectPlatform(loadConfig(company.settings), company.db, SILENT)
     const page = await pageOf(hr, client, 'e0001')

@@ -386,6 +386,9 @@ const OUTCOMES: [name: string, EmployeeStory, string[]][] = [
   ],
 ]
 
+const NO_SOURCE = { ...RECORD, status: 'no_source' as const }
+const UNREAD = ['skipped read_no_source', NOT_REACHED, NOT_REACHED, NOT_REACHED, NOT_REACHED]
+
 /** Employees of whom no attempt is kept. */
 const WITHOUT: [name: string, EmployeeStory, string[]][] = [
   [
@@ -416,10 +419,14 @@ const WITHOUT: [name: string, EmployeeStory, string[]][] = [
   ],
   [
     'with an old case',
-    story({ dead_letters: [deadLetter('duplicate_email', { field: 'email' })] }),
+    story({
+      record: { ...RECORD, status: 'dead_lettered' },
+      dead_letters: [deadLetter('duplicate_email', { field: 'email' })],
+    }),
     [READ, SCOPE, CHECKED, FOUND, 'failed sent_held_back'],
   ],
   ['not in any plan yet', story({}), [READ, SCOPE, 'waiting checked_not_yet', LATER, LATER]],
+  ['without an HR source', story({ record: NO_SOURCE }), UNREAD],
   [
     'in a plan that is held',
     story({ record: heldBy('held'), attempts: [attempt('in_sync', { calls: GET })] }),
@@ -493,6 +500,30 @@ const SINCE_ATTEMPT: [name: string, EmployeeStory, string[]][] = [
     'in sync before, whose run was cancelled',
     story({ attempts: [attempt('in_sync', { calls: GET })] }),
     NOT_YET,
+  ],
+  [
+    'updated before, with a case, whose run was cancelled',
+    story({
+      attempts: [attempt('updated', { calls: BOTH, fields: ['email'] })],
+      dead_letters: [deadLetter('duplicate_mobile', { field: 'mobile' })],
+    }),
+    NOT_YET,
+  ],
+  ...['in_sync', 'updated', 'retry', 'bound', 'obsolete'].map((outcome): (typeof SINCE_ATTEMPT)[number] => [
+    `without an HR source, after ${outcome}`,
+    story({
+      record: NO_SOURCE,
+      attempts: [
+        attempt(outcome, { operation: outcome === 'bound' ? 'bind-openid' : 'update-employee', calls: GET }),
+      ],
+      dead_letters: [deadLetter('duplicate_mobile', { field: 'mobile' })],
+    }),
+    UNREAD,
+  ]),
+  [
+    'without an HR source, still to be tried',
+    story({ record: NO_SOURCE, pending: [SINCE], attempts: [attempt('in_sync', { calls: GET })] }),
+    TURN,
   ],
   [
     'tried for a run that was cancelled',
