@@ -26,7 +26,7 @@ import {
   statesOf,
 } from '../../sync/cases/case-filter.ts'
 import { FOR_A_PERSON, isOneOf, openStates, UNRESOLVED } from '../../sync/cases/cases.ts'
-import { IS_LEFT_ALONE } from '../../sync/cases/retries.ts'
+import { areRetriesStopped, IS_LEFT_ALONE } from '../../sync/cases/retries.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/health/figures.ts'
 import { HELD_DECISION } from '../../sync/outbox/employee.ts'
 import { haltWhere, isInForceFor } from '../../sync/outbox/halts.ts'
@@ -379,7 +379,7 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
     { rows: halts },
     { rows: held },
     requested,
-    { rows: stopped },
+    retries_stopped,
   ] = await Promise.all([
     unresolvedCasesOf(db, { enterpriseCode, key: entity_key, except: id }),
     blocked_by === null ? null : readBlocker(db, id, { enterpriseCode, userid: blocked_by }),
@@ -423,18 +423,14 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
        order by r.id limit 1`,
       [id],
     ),
-    db.query<Pick<CaseStory, 'retries_stopped'>>(
-      `select exists (select from dirsync.job_schedule
-                      where job = 'retry-due' and (paused_at is not null or interval_seconds is null))
-                as retries_stopped`,
-    ),
+    areRetriesStopped(db),
   ])
   const { halt = null } = halts[0] ?? {}
   const { held_run = null } = held[0] ?? {}
   const retry_run = requested.rows[0]?.id ?? null
   return {
     ...{ ...found, others, blocker, undoable: undoable[0] ?? null, attempts, halt, held_run, retry_run },
-    ...onlyRow(stopped),
+    retries_stopped,
   }
 }
 

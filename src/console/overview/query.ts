@@ -4,6 +4,7 @@ import type { RuleName } from '../../alerts/rule.ts'
 import type { Pool } from '../../lib/database.ts'
 import { type OpenMoney, readOpenMoney } from '../../money/open.ts'
 import { FOR_A_PERSON } from '../../sync/cases/cases.ts'
+import { areRetriesStopped } from '../../sync/cases/retries.ts'
 import { ignoredFields } from '../../sync/cases/withheld.ts'
 import { HOURS_KEPT, MINUTES_KEPT } from '../../sync/health/figures.ts'
 import { type Pace, readPace } from '../../sync/processes/pace.ts'
@@ -12,6 +13,7 @@ import { countDoubted } from '../../sync/runs/restored.ts'
 import { HELD_RUNS } from '../../sync/runs/run.ts'
 import type { Language } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { CaseStory } from '../cases/read.ts'
 import { readUnknownPeople, UnknownPeople } from '../employees/unknown.ts'
 import { HaltReport, listProcesses, type Process } from '../halts/query.ts'
 import { KINDS as MONEY_KINDS, type Kind as MoneyKind } from '../money/query.ts'
@@ -57,7 +59,10 @@ export const OverviewResult = z.object({
     .describe(
       'Withheld fields whose case was ignored, at most 20: employees without one count as dead_lettered',
     ),
-  cases_that_wait: z.int().describe('Unresolved cases that dirsync retries by itself'),
+  cases_that_wait: z
+    .int()
+    .describe('Unresolved cases that dirsync retries by itself, without those whose retry is under way'),
+  retries_stopped: CaseStory.shape.retries_stopped,
   money_for_person: z
     .object({ refunds: z.int(), topups: z.int() })
     .describe('Refunds and top-ups of unknown outcome about which a person has to find out'),
@@ -150,6 +155,7 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
     ignored_fields,
     money,
     schedules,
+    retries_stopped,
     { rows: held },
   ] = await Promise.all([
     readOverview(db),
@@ -161,6 +167,7 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
     ignoredFields(db),
     readOpenMoney(db),
     listSchedules(db),
+    areRetriesStopped(db),
     db.query<OverviewResult['held_runs'][number]>(
       `select id, kind, hr_source, requested_at, planned from ${HELD_RUNS} held order by id`,
     ),
@@ -169,7 +176,7 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
   return {
     result: {
       ...resultOf(overview, pace, alive, held),
-      ...{ alerts, unknown_people, doubted, ignored_fields },
+      ...{ alerts, unknown_people, doubted, ignored_fields, retries_stopped },
       stalled_jobs: schedules.filter(
         ({ off, paused_at, pause_effect }) => !off && paused_at !== null && pause_effect !== 'none',
       ),
@@ -186,7 +193,13 @@ function resultOf(
   held: OverviewResult['held_runs'],
 ): Omit<
   OverviewResult,
-  'alerts' | 'unknown_people' | 'doubted' | 'ignored_fields' | 'stalled_jobs' | 'money_for_person'
+  | 'alerts'
+  | 'unknown_people'
+  | 'doubted'
+  | 'ignored_fields'
+  | 'retries_stopped'
+  | 'stalled_jobs'
+  | 'money_for_person'
 > {
   const { in_scope, in_sync } = overview.employees
   const sum = (name: 'waiting' | 'enqueued' | 'postponed') =>
@@ -196,7 +209,7 @@ function resultOf(
   let casesThatWait = 0
   for (const { category, state, count } of overview.dead_letters)
     if (FOR_A_PERSON.includes(state)) open.set(category, (open.get(category) ?? 0) + count)
-    else casesThatWait += count
+    else if (state !== 'retrying') casesThatWait += count
   return {
     employees: overview.employees,
     share_in_sync: in_scope === 0 ? null : in_sync / in_scope,

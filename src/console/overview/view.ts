@@ -107,7 +107,6 @@ export function overviewTiles(ask: Ask, overview: OverviewResult): Block {
   const { t } = ask
   const { employees, share_in_sync: share, pending, oldest_work, open_cases, pace } = overview
   const { in_scope = 0, in_sync = 0 } = employees
-  const paused = overview.stalled_jobs.find(({ job }) => job === 'retry-due')
   return {
     tiles: [
       {
@@ -129,7 +128,7 @@ export function overviewTiles(ask: Ask, overview: OverviewResult): Block {
         name: t('overview.open_cases'),
         note:
           overview.cases_that_wait > 0
-            ? t(paused ? 'overview.cases_that_wait_paused' : 'overview.cases_that_wait', {
+            ? t(overview.retries_stopped ? 'overview.cases_that_wait_stopped' : 'overview.cases_that_wait', {
                 count: overview.cases_that_wait,
                 job: jobName(ask, 'retry-due'),
               })

@@ -1,6 +1,6 @@
 import type { EmployeeKey } from '../../directory/employee.ts'
 import type { SourceScope } from '../../hr/sources.ts'
-import { type ClientBase, type Pool, transaction } from '../../lib/database.ts'
+import { type ClientBase, onlyRow, type Pool, transaction } from '../../lib/database.ts'
 import { formatJobKey } from '../../queue/job.ts'
 import { LONGEST_REST_MS } from '../outbox/backoff.ts'
 import { addWork, PRIORITY, type Work } from '../outbox/outbox.ts'
@@ -99,6 +99,15 @@ export async function requestDueRetries(db: Pool): Promise<number | null> {
   )
   if (rows.length > 0) await db.query(`select pg_notify('dirsync', 'run')`)
   return rows[0]?.id ?? null
+}
+
+/** Whether no case is retried when it is due: the cron job that does it is paused or off. */
+export async function areRetriesStopped(db: Pool): Promise<boolean> {
+  const { rows } = await db.query<{ stopped: boolean }>(
+    `select exists (select from dirsync.job_schedule
+                    where job = 'retry-due' and (paused_at is not null or interval_seconds is null)) as stopped`,
+  )
+  return onlyRow(rows).stopped
 }
 
 /**

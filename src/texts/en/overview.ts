@@ -41,7 +41,7 @@ export const overview = {
   'overview.no_work_left': 'Nothing is waiting to be sent.',
   'overview.open_cases': 'open cases',
   'overview.cases_that_wait': 'dirsync retries {count, number} more',
-  'overview.cases_that_wait_paused': '{count, number} more wait until “{job}” is resumed',
+  'overview.cases_that_wait_stopped': '{count, number} more wait, as “{job}” is paused or off',
   'overview.no_cases_wait': 'for a person to review',
   'overview.unresolved_cases': 'unresolved cases',
   'overview.calls_per_second': 'calls per second',

@@ -49,7 +49,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '发现人事数据可疑、且此后没有任务判定其正常的任务；每个人事数据源最多两个',
   'Runs that failed, by kind and HR source, if no later one has been planned; those of named employees and retries only until all employees were checked':
     '按类型和人事数据源列出的失败任务，仅限此后没有同类任务完成计划的；指定员工的任务和重试任务仅列至全体员工再次核对为止',
-  'Unresolved cases that dirsync retries by itself': '由 dirsync 自动重试的未解决异常项',
+  'Unresolved cases that dirsync retries by itself, without those whose retry is under way':
+    '由 dirsync 自动重试的未解决异常项，不含正在重试的',
   'Refunds and top-ups of unknown outcome about which a person has to find out':
     '结果未知、需要人工查明的退款和充值',
   'The platform asked for no calls until then': '平台要求在此之前不调用',

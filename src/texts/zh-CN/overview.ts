@@ -38,7 +38,7 @@ export const overview = {
   'overview.no_work_left': '没有等待发送的数据。',
   'overview.open_cases': '异常项',
   'overview.cases_that_wait': '另有 {count, number} 项由 dirsync 自动重试',
-  'overview.cases_that_wait_paused': '另有 {count, number} 项，恢复“{job}”后重试',
+  'overview.cases_that_wait_stopped': '另有 {count, number} 项等待：“{job}”已暂停或关闭',
   'overview.no_cases_wait': '待人工处理',
   'overview.unresolved_cases': '未解决项',
   'overview.calls_per_second': '调用速率（次/秒）',
