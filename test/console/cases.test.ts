@@ -228,23 +228,37 @@ describe('the page of a case', () => {
     ['open', 'paused_at = now()', 'dirsync tries again'],
     ['retry_scheduled', 'paused_at = now()', 'dirsync retries it by itself'],
     ['awaiting_activation', 'interval_seconds = null', 'dirsync checks by itself'],
-    ['snoozed', 'paused_at = now()', 'then dirsync retries it'],
-  ])('that is %s promises no retry while the cron job of retries has %s', async (state, stop, promise) => {
+    ['snoozed', 'paused_at = now()', '2999; then dirsync retries it by itself'],
+    ['ignored', 'interval_seconds = null', 'dirsync still probes the field by itself'],
+  ])('that is %s says that the cron job of retries has %s', async (state, stop, promise) => {
     const id = await plant('e1', { state })
     await console.pool.query(
-      `update dirsync.dead_letter set next_retry_at = now() + interval '1 day', snooze_until = '2999-01-01' where id = $1`,
+      `update dirsync.dead_letter
+       set next_retry_at = now() + interval '1 day', snooze_until = '2999-01-01T12:00Z',
+           entity = case state when 'ignored' then 'enterprise' else entity end
+       where id = $1`,
       [id],
     )
     await scheduleRetries()
-    const stopped = 'It is retried once “Retry due cases”, which is paused or off, runs again.'
+    const stopped = 'But not before “Retry due cases”, which is paused or off, runs again.'
     const before = await see(`/cases/${id}`)
     expect(before).toContain(promise)
     expect(before).not.toContain(stopped)
     await console.pool.query(`update dirsync.job_schedule set ${stop}`)
     const body = await see(`/cases/${id}`)
-    expect(body).not.toContain(promise)
+    expect(body).toContain(promise)
     expect(body).toContain(`${stopped} <a href="/schedules?job=retry-due">`)
   })
+
+  test.each(['open', 'blocked', 'retrying', 'ignored'])(
+    'that is %s, of an employee and with no next try, does not tell of that job',
+    async state => {
+      const id = await plant('e1', { state })
+      await scheduleRetries()
+      await console.pool.query('update dirsync.job_schedule set interval_seconds = null')
+      expect(await see(`/cases/${id}`)).not.toContain('paused or off')
+    },
+  )
 
   test('that is snoozed says until when in its sentence', async () => {
     const id = await plant('e1', { state: 'snoozed' })

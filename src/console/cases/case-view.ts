@@ -182,23 +182,33 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
   ]
 }
 
-const RETRIED_WHEN_DUE: ReadonlySet<string> = new Set(['retry_scheduled', 'awaiting_activation', 'snoozed'])
+/** What the cron job of due retries does, by the text that promises it. */
+const BY_RETRIES: ReadonlySet<string> = new Set([
+  'retry_scheduled',
+  'awaiting_activation',
+  'snoozed',
+  'ignored_field',
+])
 
 /** What comes next if no retry is requested. */
 function nextWords(ask: Ask, story: CaseStory): Words[] {
   const { t } = ask
   const { state, next_retry_at, snooze_until } = story
-  const stopped = story.retries_stopped && [
-    t('cases.next.stopped', { job: jobName(ask, 'retry-due') }),
-    { to: jobPath('retry-due'), text: t('common.details') },
+  const next = nextOf(story)
+  const again = state === 'open' ? next_retry_at : null
+  return [
+    t(`cases.next.${next}`, {
+      key: short(story.blocked_by ?? ''),
+      time: snooze_until ? timeText(ask, snooze_until) : '',
+    }),
+    again && asSentence(ask, t('cases.next.unless'), { since: again }),
+    ...(story.retries_stopped && (again || BY_RETRIES.has(next))
+      ? [
+          t('cases.next.stopped', { job: jobName(ask, 'retry-due') }),
+          { to: jobPath('retry-due'), text: t('common.details') },
+        ]
+      : []),
   ]
-  if (stopped && RETRIED_WHEN_DUE.has(state)) return stopped
-  const said = t(`cases.next.${nextOf(story)}`, {
-    key: short(story.blocked_by ?? ''),
-    time: snooze_until ? timeText(ask, snooze_until) : '',
-  })
-  if (state !== 'open' || !next_retry_at) return [said]
-  return [said, ...(stopped || [asSentence(ask, t('cases.next.unless'), { since: next_retry_at })])]
 }
 
 /** Which text says what comes next: what is not of HR's row does not reopen when that changes. */

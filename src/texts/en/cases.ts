@@ -154,7 +154,7 @@ export const cases = {
   'cases.reason_given': 'Reason given',
   'cases.next.open': 'It needs a person: fix the cause, then retry.',
   'cases.next.unless': 'Unless someone retries it, dirsync tries again',
-  'cases.next.retry_scheduled': 'dirsync retries it by itself. There is nothing to do.',
+  'cases.next.retry_scheduled': 'There is nothing to do: dirsync retries it by itself.',
   'cases.next.awaiting_activation':
     'dirsync checks by itself whether the employee is on the platform by now.',
   'cases.next.blocked': 'It is retried by itself as soon as {key} no longer holds the value.',
@@ -166,7 +166,7 @@ export const cases = {
     'No department is deleted while a run of employees is held. It is retried once run {run} is decided.',
   'cases.next.held': 'HR has changed the employee. It is retried once run {run} is decided.',
   'cases.next.snoozed': 'Snoozed until {time}; then dirsync retries it by itself.',
-  'cases.next.stopped': 'It is retried once “{job}”, which is paused or off, runs again.',
+  'cases.next.stopped': 'But not before “{job}”, which is paused or off, runs again.',
   'cases.next.ignored': 'It was accepted as it is. It reopens when HR changes the row.',
   'cases.next.ignored_field':
     'It was accepted as it is. dirsync still probes the field by itself, and the case reopens when more is withheld.',
