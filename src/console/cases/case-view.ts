@@ -20,6 +20,7 @@ import {
   categoryName,
   cause,
   fieldName,
+  holderLink,
   holderWords,
   itemOf,
   keyWords,
@@ -352,10 +353,6 @@ function blockerOf(ask: Ask, { blocker, state }: CaseStory): Block[] {
   if (blocker === null || state === 'resolved') return []
   const { t } = ask
   const { userid, enterprise_code: enterpriseCode, employee, has_changed } = blocker
-  const who = {
-    to: employeePath({ enterpriseCode, userid }),
-    text: [{ code: short(userid) }, { nameOf: { enterpriseCode, userid } }],
-  }
   const stands = has_changed
     ? t('cases.blocker_changed')
     : [t('cases.blocker_is'), ' ', holderStands(ask, employee)]
@@ -363,7 +360,7 @@ function blockerOf(ask: Ask, { blocker, state }: CaseStory): Block[] {
     {
       section: t('cases.blocker'),
       blocks: [
-        { text: [who, ' ', stands] },
+        { text: [holderLink(enterpriseCode, userid), ' ', stands] },
         blocker.cases.length === 0
           ? { text: { soft: t('cases.blocker_no_cases') } }
           : lines(ask, t('cases.blocker_cases'), blocker.cases),

@@ -45,12 +45,24 @@ export function nameOfKey(row: { enterprise_code: string; entity_key: string; en
   return entity === 'department' ? { nameOf: { enterpriseCode, deptCode: entity_key } } : null
 }
 
-/** Who has the value that a case wants, with the page that tells more. */
-export function holderWords({ t }: Ask, of: { enterprise_code: string; blocked_by: string | null }): Words {
-  const { enterprise_code: enterpriseCode, blocked_by: userid } = of
-  if (userid === null) return null
-  const text = [{ code: short(userid) }, { nameOf: { enterpriseCode, userid } }]
-  return [t('cases.blocked_by'), ' ', { to: employeePath({ enterpriseCode, userid }), text }]
+/** Who has the value that a case wants, or may no longer have it. */
+export function holderWords(
+  { t }: Ask,
+  of: { enterprise_code: string; blocked_by: string | null; holder_has_changed?: boolean },
+): Words {
+  if (of.blocked_by === null) return null
+  const holder = holderLink(of.enterprise_code, of.blocked_by)
+  return of.holder_has_changed
+    ? [holder, ' ', t('cases.blocker_changed')]
+    : [t('cases.blocked_by'), ' ', holder]
+}
+
+/** The holder of a value, with the page that tells more. */
+export function holderLink(enterpriseCode: string, userid: string): Words {
+  return {
+    to: employeePath({ enterpriseCode, userid }),
+    text: [{ code: short(userid) }, { nameOf: { enterpriseCode, userid } }],
+  }
 }
 
 /** The field that failed, or else the operation. */

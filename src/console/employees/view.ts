@@ -316,7 +316,7 @@ function caseNotice(ask: Ask, { enterprise_code }: EmployeeResult, found: Case, 
   return {
     notice: 'warn',
     title: { foreign: message },
-    what: found.holder_has_changed ? null : holderWords(ask, { ...found, enterprise_code }),
+    what: holderWords(ask, { ...found, enterprise_code }),
     todo: remedy,
     next: joined([caseLink(t, found.id), more], ' · '),
   }
