@@ -47,7 +47,7 @@ export const CRON_JOBS: readonly CronJob[] = [
   mirror('taxpayers', 'taxpayers', '30 3 * * *'),
   {
     name: 'retry-due',
-    does: 'retries dead letters that are due',
+    does: 'retries dead letters that are due; with off, none is retried when it is due',
     schedule: '*/10 * * * * *',
     async run({ pool }) {
       await endLostRetries(pool)

@@ -495,7 +495,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '未开启：由设置关闭，或 MIRRORS 未列出对应的镜像',
   'It did not run when it was due: no scheduler': '到时未执行：没有调度进程',
   'What pausing means: nothing; employees stay out of sync; no schedule sends what HR changes, as the other one that would is paused or off; it is not permitted':
-    '暂停的影响：没有影响、员工不再同步，或不允许暂停',
+    '暂停的影响：没有影响；员工不再同步；另一个发送人事变更的任务也已暂停或关闭，因此没有定时任务发送变更；不允许暂停',
   'Asked to run at once, and not begun yet': '已要求立即执行，尚未开始',
   'The latest ten, the latest first': '最近十次触发，最近的在前',
   'When it began': '开始的时间',

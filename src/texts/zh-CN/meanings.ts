@@ -182,7 +182,8 @@ export const meanings: Readonly<Record<string, string>> = {
     '重新读取额度账户的定时任务何时运行，前提是 MIRRORS 包含 accounts。',
   'When the cron job runs that reads taxpayers again, if MIRRORS lists taxpayers.':
     '重新读取纳税主体的定时任务何时运行，前提是 MIRRORS 包含 taxpayers。',
-  'When the cron job runs that retries dead letters that are due.': '重试到期异常项的定时任务何时运行。',
+  'When the cron job runs that retries dead letters that are due; with off, none is retried when it is due.':
+    '重试到期异常项的定时任务何时运行；设为 off 时，到期的异常项均不重试。',
   'When the cron job runs that puts lost jobs back into the queue.':
     '把队列丢失的数据重新放入队列的定时任务何时运行。',
   'When the cron job runs that records the state of everything, for charts.':
