@@ -469,25 +469,38 @@ test('a mirror whose reading was cancelled is not said to show that the platform
   expect(await page()).toContain('The platform has none.')
 })
 
-test('a mirror whose last run left something out says so above its rows', async () => {
+test('a mirror says above its rows, and in the list, whether its last run left something out', async () => {
   const page = async () => (await console.browse('viewer', 'GET', '/mirrors/taxpayers')).body
-  await console.pool.query(`
-    insert into dirsync.taxpayer (identifier, taxpayer_nature, taxpayer_name) values ('91A', 1, 'Acme');
-    insert into dirsync.sync_run (kind, state, started_at, finished_at, message)
-      values ('taxpayers', 'done', now(), now(), '[{"key": "said.no_taxpayers"}]')`)
-  expect(await page()).toMatch(/Acme/)
-  expect(await page()).toContain('The last read left something out, so rows may be out of date.')
-  await console.pool.query('delete from dirsync.taxpayer')
-  const empty = await page()
-  expect(empty).toContain('TAXPAYER_IDENTIFIERS')
-  expect(empty).not.toContain('may be out of date')
-  await console.pool.query(
-    `insert into dirsync.taxpayer (identifier, taxpayer_nature, taxpayer_name) values ('91A', 1, 'Acme')`,
-  )
-  await console.pool.query(
-    `insert into dirsync.sync_run (kind, state, started_at, finished_at) values ('taxpayers', 'done', now(), now())`,
-  )
-  expect(await page()).not.toContain('may be out of date')
+  const isMarked = async () =>
+    [await page(), (await console.browse('viewer', 'GET', '/mirrors')).body].map(body =>
+      body.includes('The last read left something out, so rows may be out of date.'),
+    )
+  const ended = async (planned: number, key: string | null) => {
+    await console.pool.query(
+      `insert into dirsync.sync_run (kind, state, planned, started_at, finished_at, message)
+       values ('taxpayers', 'done', $1, now(), now(), $2)`,
+      [planned, key && JSON.stringify([{ key }])],
+    )
+  }
+  await ended(0, 'said.no_taxpayers')
+  for (const rows of [true, false]) {
+    if (rows)
+      await console.pool.query(
+        `insert into dirsync.taxpayer (identifier, taxpayer_nature, taxpayer_name) values ('91A', 1, 'Acme')`,
+      )
+    else await console.pool.query('delete from dirsync.taxpayer')
+    expect((await page()).includes('Acme')).toBe(rows)
+    expect((await page()).split('TAXPAYER_IDENTIFIERS')).toHaveLength(2)
+    expect(await page()).not.toContain('The platform has none.')
+    expect(await isMarked()).toEqual([false, false])
+    await ended(1, 'said.everything_halted')
+    expect(await isMarked()).toEqual([true, true])
+    expect((await page()).split('Everything is halted')).toHaveLength(2)
+    expect(await page()).not.toContain('The platform has none.')
+    await ended(1, null)
+    expect(await isMarked()).toEqual([false, false])
+    await ended(0, 'said.no_taxpayers')
+  }
 })
 
 test('a mirror whose last run left something out does not look like one that was read in full in any list', async () => {

@@ -124,11 +124,8 @@ function presentRun(ask: Ask, { id, state: name, parts, left }: Run): SafeHtml {
   }`
 }
 
-/**
- * Shown above a mirror's rows: how old they are, and what is going on.
- * @param isEmpty there are none, and the list says why
- */
-function mirrorHead(ask: Ask, mirror: Mirror, status: MirrorStatus | null, isEmpty: boolean): SafeHtml {
+/** Shown above a mirror's rows: how old they are, and what is going on. */
+function mirrorHead(ask: Ask, mirror: Mirror, status: MirrorStatus | null): SafeHtml {
   const { t } = ask
   const { last = null, present = null, on = false } = status ?? {}
   return html`${head(t('mirrors.title'), {
@@ -142,15 +139,7 @@ function mirrorHead(ask: Ask, mirror: Mirror, status: MirrorStatus | null, isEmp
     'status',
     ['runs', 'schedules'],
     html`${on ? '' : alert('info', t('mirrors.is_off', { mirror: t(`mirrors.${mirror}`) }), t('mirrors.off.remedy'))}
-    ${
-      last && last.message !== null && (last.state !== 'done' || !isEmpty)
-        ? alert(
-            last.state === 'done' ? 'info' : 'warn',
-            t(last.state === 'done' ? 'mirrors.last_partial' : 'mirrors.last_failed'),
-            html`<div class="words">${runMessage(ask.language, last)}</div>`,
-          )
-        : ''
-    }
+    ${last && whatLastSaid(ask, last)}
     <p class="row">${
       last === null
         ? html`<span class="soft">${t('mirrors.never_read')}</span>`
@@ -161,6 +150,15 @@ function mirrorHead(ask: Ask, mirror: Mirror, status: MirrorStatus | null, isEmp
         : ''
     }${present === null ? '' : html`<span><span class="soft">${t('mirrors.now')}</span> ${presentRun(ask, present)}</span>`}</p>`,
   )}`
+}
+
+/** Why it failed, what it left out, or why it asked for nothing. */
+function whatLastSaid(ask: Ask, last: Run): SafeHtml | null {
+  const said = runMessage(ask.language, last)
+  if (said === null) return null
+  const body = html`<div class="words">${said}</div>`
+  if (last.state !== 'done') return alert('warn', ask.t('mirrors.last_failed'), body)
+  return isPartial(last) ? alert('info', ask.t('mirrors.last_partial'), body) : alert('info', said)
 }
 
 // Lists
@@ -178,8 +176,7 @@ function listBody<Row, Input extends Record<string, unknown>>(
   ): SafeHtml => {
     const caption = ask.t(`mirrors.${mirror}`)
     const nothing = noRows(ask, status, isFiltered(input))
-    const isEmpty = items.length === 0 && !isFiltered(input)
-    return html`${mirrorHead(ask, mirror, status, isEmpty)}
+    return html`${mirrorHead(ask, mirror, status)}
     ${filters(ask, `/mirrors/${mirror}`, list.filters(ask, input))}
     ${live(ask, 'rows', ['runs'], table(items, list.columns(ask), { caption, empty: nothing }))}
     ${pager(ask, next)}`
@@ -213,12 +210,12 @@ function choicesOf(ask: Ask, list: string, states: States): NonNullable<Field['c
 
 /** Shown if there are no rows. */
 function noRows(ask: Ask, status: MirrorStatus | null, hasFilter: boolean): SafeHtml {
-  const { t, language } = ask
+  const { t } = ask
   if (hasFilter) return empty(t('mirrors.no_match'), t('mirrors.no_match.remedy'))
-  // A run that had nothing to ask for says why; it says nothing about what the platform has.
-  const said = status?.last && runMessage(language, status.last)
-  if (said) return empty(said)
-  if (status?.last) return empty(t(status.last.state === 'done' ? 'mirrors.none' : 'mirrors.not_read_whole'))
+  if (status?.last) {
+    const { state, message } = status.last
+    return empty(t(state === 'done' && message === null ? 'mirrors.none' : 'mirrors.not_read_whole'))
+  }
   return empty(t('mirrors.never_read'), t(status?.on ? 'mirrors.never_read.remedy' : 'mirrors.off.remedy'))
 }
 

@@ -32,7 +32,7 @@ export const mirrors = {
   'mirrors.never_read.remedy': 'It is read at its next tick. To read it at once, use the button here.',
   'mirrors.none': 'The platform has none.',
   'mirrors.not_read_whole':
-    'The last read was not finished, so it is not known whether the platform has any.',
+    'Not everything was read the last time, so it is not known whether the platform has any.',
   'mirrors.no_match': 'Nothing matches these filters.',
   'mirrors.no_match.remedy':
     'Clear them, or choose other days. Search for a number by its beginning, for an employee by the whole user id.',

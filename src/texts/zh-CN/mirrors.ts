@@ -33,7 +33,7 @@ export const mirrors = {
   'mirrors.never_read': '尚未读取过。',
   'mirrors.never_read.remedy': '下次触发时会自动读取；如需立即读取，可在此发起。',
   'mirrors.none': '平台上没有数据。',
-  'mirrors.not_read_whole': '最近一次读取未完成，尚不清楚平台上是否有数据。',
+  'mirrors.not_read_whole': '最近一次未读取完整，尚不清楚平台上是否有数据。',
   'mirrors.no_match': '没有符合筛选条件的数据。',
   'mirrors.no_match.remedy': '请重置筛选条件或选择其他日期。编号按开头匹配，员工需输入完整的员工 ID。',
   'mirrors.employee': '员工',

@@ -223,7 +223,7 @@ describe('mirrors', () => {
   test('that had nothing to ask for say so, and do not claim that the platform has no data', async () => {
     const page = await open('/mirrors/taxpayers', { role: 'operator' })
     await page.getByRole('button', { name: 'Read again' }).click()
-    await page.locator('.empty', { hasText: 'TAXPAYER_IDENTIFIERS is empty' }).waitFor()
+    await page.locator('.alert', { hasText: 'TAXPAYER_IDENTIFIERS is empty' }).waitFor()
     expect(await page.getByText('The platform has none.').count()).toBe(0)
   })
 })
