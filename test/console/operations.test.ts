@@ -246,6 +246,9 @@ describe('schedules and halts', () => {
     expect(body).not.toContain('There is nothing to do.')
     expect(body).toMatch(/href="\/schedules\?job=sync-changes"/)
     expect(body).toContain('until Monday')
+    const chinese = { 'accept-language': 'zh-CN' }
+    const job = await console.browse('viewer', 'GET', '/schedules?job=prune', undefined, chinese)
+    expect(job.body).toContain('已暂停，暂停人：')
     expect((await console.ask('viewer', 'GET', '/api/v1/overview')).json().stalled_jobs).toMatchObject([
       { job: 'sync-changes', paused_by: 'cli:anna', pause_reason: 'until Monday' },
     ])

@@ -51,7 +51,7 @@ export const schedules = {
   'schedules.paused_now': '已暂停：恢复之前的触发均会跳过。',
   'schedules.resumed': '已恢复。若已开启，将从下次触发起执行。',
   'schedules.not_paused': '该任务并未暂停。',
-  'schedules.is_paused': '暂停人：{by}',
+  'schedules.is_paused': '已暂停，暂停人：{by}',
   'schedules.pause.none': '暂停它不影响员工数据同步。',
   'schedules.pause.stalls': '恢复之前，员工数据可能无法同步。',
   'schedules.pause.stops':
