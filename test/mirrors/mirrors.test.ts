@@ -166,7 +166,7 @@ describe('payment orders', () => {
       return rows[0]
     }
     const unnumbered = (days: number) =>
-      `Days with orders that have no number and are not mirrored: ${days}, such as ${day}, with 1 of them.`
+      `Days with orders that have no number and are not mirrored: ${days}, such as ${day} (orders without one: 1).`
     const short = (counted: number) => ({
       state: 'done',
       message: `Lists of which the platform counts more rows than it returned: 1, such as ${day}, of which it counts ${counted} and returned 4. ${unnumbered(1)}`,

@@ -448,7 +448,7 @@ export const saidTexts = {
   'said.short_lists':
     'Lists of which the platform counts more rows than it returned: {lists}, such as {list}, of which it counts {counted} and returned {found}.',
   'said.unnumbered_orders':
-    'Days with orders that have no number and are not mirrored: {lists}, such as {list}, with {keyless} of them.',
+    'Days with orders that have no number and are not mirrored: {lists}, such as {list} (orders without one: {keyless}).',
   'said.odd_lists':
     'Lists that came as null or empty without a count, or with rows without an id, so that nothing of them is marked gone: {lists}, such as {list}.',
   'said.everything_halted': 'Everything is halted',
