@@ -536,6 +536,25 @@ describe('a run that would change much', () => {
     )
   })
 
+  test('waits for a decision about rows that a check found since and that would be held by themselves, too', async () => {
+    await under.inSync(10)
+    await change()
+    const { id } = await under.plan()
+    await hr(`update person set name = 'wrong'`)
+    expect(await tick(id)).toMatchObject({ state: 'held', planned: 4 })
+    await hr(`update person set name = 'n' || substr(userid, 2) where userid <> 'e7'`)
+    expect(worded(await tick(id))).toMatchObject({
+      state: 'held',
+      message: expect.stringContaining('HR still has 1 of the held changes'),
+    })
+    expect(await under.pending()).toEqual([])
+    await hr(
+      `update person set name = 'n7' where userid = 'e7'; update person set name = 'other' where userid = 'e5'`,
+    )
+    expect(await tick(id)).toMatchObject({ state: 'superseded' })
+    expect(await under.pending()).toEqual(['e5'])
+  })
+
   test('is superseded by a run with its max age', async () => {
     await under.inSync(10)
     await under.store.pool.query('update dirsync.employee set acknowledged_at = now()')
@@ -1244,6 +1263,26 @@ describe('departments are checked against the last full reading of employees', (
     await hr('update department set active = true, closed_at = null')
     expect(await plan()).toMatchObject({ state: 'running', planned: 0 })
     expect(await readRun(under.store.pool, held.id)).toMatchObject({ state: 'superseded' })
+  })
+
+  test('a held run of theirs stays while HR wants any deleted that a check would have held since', async () => {
+    await closed()
+    await hr(
+      `insert into department select 'X' || i, null, i < 3, now() - interval '2 days' from generate_series(0, 5) i`,
+    )
+    const held = await plan()
+    expect(held).toMatchObject({ state: 'held', planned: 4 })
+    await hr(`update department set active = false where dept_code like 'X%'`)
+    expect(await plan()).toMatchObject({ state: 'superseded', planned: 7 })
+    await hr(`update department set active = true, closed_at = null where dept_code <> 'X1'`)
+    await recheckHeldRun(under.store.pool, held.id)
+    expect(worded(await under.planRequested(held.id, delivering(EMPLOYEES)))).toMatchObject({
+      state: 'held',
+      message: expect.stringContaining('HR still has 1 of the held changes'),
+    })
+    expect(await under.pending()).toEqual([])
+    await hr('update department set active = true, closed_at = null')
+    expect(await plan()).toMatchObject({ state: 'running', planned: 0 })
   })
 
   test('a held run of theirs stays while a run of employees is held', async () => {

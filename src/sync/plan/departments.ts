@@ -15,9 +15,11 @@ import {
   type CheckedPlan,
   EMPLOYEE_KINDS,
   EMPLOYEE_KINDS_SQL,
+  heldRun,
   heldRuns,
   IN_PARTS,
   IS_HELD_WHOLE,
+  isHeldWhole,
   NOT_BEGUN,
   noWork,
   planFigures,
@@ -120,6 +122,10 @@ export async function planDepartments(
       const stored = new Set((await storedDeletions(db, held)).map(nameOf))
       const now = new Set([...work, ...(await undecided(held)).wanted].map(nameOf))
       return [...stored, ...now].filter(name => !stored.has(name) || !now.has(name)).length
+    },
+    outgrows: async held => {
+      const stored = new Set((await storedDeletions(db, held)).map(nameOf))
+      return work.some(one => !stored.has(nameOf(one)))
     },
     undecided: async held => {
       const { stored, wanted } = await undecided(held)
@@ -245,6 +251,8 @@ export async function checked(
     ({ enterpriseCode }) => !lost.has(enterpriseCode) && !unlocated.has(enterpriseCode),
   )
   const due = new Set(deletions.map(departmentName))
+  const held = await heldRun(db, ['departments'], source.name)
+  const waits = isHeldWhole(held) && held.grown ? known : known.filter(({ isHeld }) => isHeld)
   return {
     inHr,
     total,
@@ -253,7 +261,7 @@ export async function checked(
     lost,
     rejected,
     deletions,
-    stillHeld: known.filter(one => one.isHeld && due.has(departmentName(one))).length,
+    stillHeld: waits.filter(one => due.has(departmentName(one))).length,
     wanted: planDeletions(all, now, departmentGraceMs),
   }
 }

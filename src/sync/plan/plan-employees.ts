@@ -54,6 +54,7 @@ import {
   countUndecided,
   type Difference,
   markHeld,
+  outgrowsPlan,
   stageRows,
   stageScan,
   storeEmployeePlan,
@@ -97,6 +98,7 @@ function employeePlan(
     store: id => storeEmployeePlan(db, id),
     mark: id => markHeld(db, id, compared),
     changedSince: held => countChangedSince(db, held, source.codes),
+    outgrows: held => outgrowsPlan(db, held),
     undecided: held => countUndecided(db, held, source.codes),
   }
 }

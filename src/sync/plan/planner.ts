@@ -14,7 +14,7 @@ import {
 import { inHand } from '../../lib/in-hand.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { type Trace, type Tracing, traced } from '../../lib/tracing.ts'
-import { type MessageKey, message, type Said, SaidError, saidBy } from '../../texts/message.ts'
+import { type MessageKey, message, type Said, SaidError, saidBy, says } from '../../texts/message.ts'
 import { haltForHr, healHrHalt } from '../outbox/halts.ts'
 import { addBindings, addWork, analyzeOutbox, PRIORITY } from '../outbox/outbox.ts'
 import {
@@ -264,8 +264,7 @@ export class Planner {
     const held = before?.id ?? null
     if (planned.state === 'held') {
       await plan.mark?.(held ?? run.id)
-      if (before !== null)
-        return stayHeld(db, run, before, planned, (await plan.changedSince?.(before.id)) ?? 0)
+      if (before !== null) return stayHeld(db, run, before, plan)
       await traced('write plan', async () => plan.store?.(run.id))
     } else if (planned.state === 'running') {
       const open = held === null ? null : await plan.undecided?.(held)
@@ -364,16 +363,19 @@ async function stayHeld(
   db: ClientBase,
   run: PlannableRun,
   held: Run,
-  planned: PlannedRun,
-  changedSince: number,
+  { planned, ...plan }: CheckedPlan,
 ): Promise<PlannedRun> {
+  const changedSince = (await plan.changedSince?.(held.id)) ?? 0
+  const isStillHeld = says(planned.message ?? null, 'said.still_held')
+  const hasGrown = !isStillHeld && (await plan.outgrows?.(held.id))
   const since =
     changedSince === 0
       ? message('said.unchanged_since')
       : message(changedSince === 1 ? 'said.changed_row_since' : 'said.changed_rows_since', {
           count: changedSince,
         })
-  await keepHeld(db, held.id, [planned.message ?? [], ...untilDecided(held), since].flat(), changedSince)
+  const what = [planned.message ?? [], ...untilDecided(held), since].flat()
+  await keepHeld(db, held.id, what, changedSince, hasGrown)
   if (held.id === run.id) return planned
   const superseded: PlannedRun = {
     ...planned,

@@ -117,6 +117,8 @@ export interface Run {
   planned: number | null
   /** Of a run that is decided in parts: rows of its plan that are not decided yet. */
   undecided: number | null
+  /** Of a held run: a later check would have been held by itself, with rows that its stored plan lacks. */
+  grown: boolean
   plan: PlanSummary | null
   result: RunResult | null
   message: Said | null
@@ -159,7 +161,7 @@ const COLUMNS = `id, kind,
   case when kind = 'retry' then keys::float8[] else '{}' end as cases,
   state, hr_source as source, requested_by as "requestedBy", requested_at as "requestedAt", started_at as "startedAt",
   finished_at as "finishedAt", wants_all as "wantsAll", approved, (extract(epoch from max_age) * 1000)::float8 as "maxAgeMs",
-  in_scope as "inScope", planned, undecided, plan, result, message`
+  in_scope as "inScope", planned, undecided, grown, plan, result, message`
 
 /** Kinds of runs that choose their own rows among all employees. Two of them are held for the same rows. */
 export const EMPLOYEE_KINDS: readonly RunKind[] = ['changes', 'full']
@@ -387,6 +389,8 @@ export interface CheckedPlan {
   mark?(held: number): Promise<void>
   /** How many rows differ from the stored plan of a held run. */
   changedSince?(held: number): Promise<number>
+  /** Whether it has rows that the stored plan of a held run lacks. */
+  outgrows?(held: number): Promise<boolean>
   /**
    * Of a held run that is decided in parts: how many undecided rows still differ in HR, and how many have another row there than
    * the stored plan.
@@ -582,21 +586,23 @@ export async function runsInParts(db: ClientBase, source: string, lock: boolean)
  * HR was checked again and still looks harmful: the stored plan stays, and its run says what has changed since.
  * @param what null: its message stays
  * @param changedSince rows that HR has changed since the plan was stored; null when that is not known
+ * @param hasGrown whether HR would be held by itself, with rows that the stored plan lacks
  */
 export async function keepHeld(
   db: ClientBase,
   held: number,
   what: Said | null,
   changedSince: number | null,
+  hasGrown = false,
 ): Promise<void> {
   await db.query(
     `update dirsync.sync_run
      set recheck_at = null, checked_at = now(), checked_for = clock_timestamp() - now(),
-         message = coalesce($2, message),
+         message = coalesce($2, message), grown = grown or $4,
          plan = case when $3::int is null then plan
                      else plan || jsonb_build_object('changed_since', $3::int) end
      where id = $1 and state = 'held'`,
-    [held, toStore(what), changedSince],
+    [held, toStore(what), changedSince, hasGrown],
   )
 }
 
