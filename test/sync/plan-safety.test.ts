@@ -195,6 +195,22 @@ describe('a run that would change much', () => {
       })
     })
 
+    test.each([
+      [false, { state: 'running', plan: { reasons: { left: 10, changed: 1 }, total: 20 } }],
+      [true, { state: 'held', plan: { reasons: { new: 10, changed: 1 }, total: 30 } }],
+    ])('nor when the rows are there again, unless they are back in service: %s', async (isBack, expected) => {
+      await left('e20')
+      expect(await under.plan()).toMatchObject({ state: 'running', planned: 10 })
+      await under.acknowledge()
+      await under.hr.query(
+        `insert into person (userid, name, mobile, active)
+         select 'e' || i, 'n' || i, '1' || i, $1 from generate_series(20, 29) i`,
+        [isBack],
+      )
+      await hr(`update person set name = 'married' where userid = 'e1'`)
+      expect(await under.plan()).toMatchObject(expected)
+    })
+
     test('unless their leaving was taken back', async () => {
       await left('e27')
       await under.hr.query(`delete from person where userid = 'e0'`)

@@ -44,7 +44,7 @@ const STAGED = `create temp table staged (
  *     active, hash    as in `staged`; null where HR has no row
  *     previous_hash   employee.source_hash: the row in the last plan that passed
  *     counted         was an active employee before (of a comparison alone)
- *     had_left        by the last plan that passed (of a comparison alone)
+ *     had_left        or vanished, by the last plan that passed (of a comparison alone)
  *     resting         a person rejected this very row of HR, or its absence; or, of a plan that is decided in parts, has yet to
  *                     decide about it, or its part has yet to begin: nothing is planned (of a comparison alone)
  *     undecided       the held run about which a person has yet to decide (of a comparison alone)
@@ -241,7 +241,7 @@ select coalesce(s.enterprise_code, e.enterprise_code) as enterprise_code,
        coalesce(s.userid, e.userid) as userid,
        s.active, s.hash, e.source_hash as previous_hash, e.userid is null as unknown,
        e.status not in ('left', 'vanished') and not (e.held_run is not null and e.held_gone) as counted,
-       coalesce(e.source_hash = '${LEFT_HASH}', false) as had_left,
+       coalesce(e.source_hash = '${LEFT_HASH}' or e.vanished_at is not null, false) as had_left,
        ${rests} as resting, case when u.is_open then u.run end as undecided,
        not ${rests} and not (s.userid is null and ${ONLY_HELD})
          and (s.hash is distinct from e.source_hash or (s.userid is null) <> (e.vanished_at is not null)
@@ -289,9 +289,9 @@ where ${everything} or s.userid is null or e.userid is null or e.vanished_at is 
 
 /**
  * Condition on an employee `d` of `difference`: the breaker counts them, as no plan has seen their HR row, or its absence, yet. That HR no
- * longer has the row of one who had left changes nothing.
+ * longer has the row of one who had left, or has it again, changes nothing.
  */
-const IS_CHANGING = `(d.fresh and d.reason not in ('asked', 'skipped') and (d.hash is not null or not d.had_left))`
+const IS_CHANGING = `(d.fresh and d.reason not in ('asked', 'skipped') and (d.active or not d.had_left))`
 
 /** SQL: the figures of `difference`. */
 function figuresOf(staged: Staged, { readAll, codes }: Comparison): string {
