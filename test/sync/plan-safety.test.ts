@@ -552,23 +552,31 @@ describe('a run that would change much', () => {
     )
   })
 
+  test('is superseded once HR has other changes of the same employees instead', async () => {
+    await under.inSync(10)
+    await change()
+    const { id } = await under.plan()
+    await hr(`update person set name = 'n' || substr(userid, 2);
+      update person set name = 'right' where userid = 'e3'`)
+    expect(await tick(id)).toMatchObject({ state: 'superseded' })
+    expect(await under.pending()).toEqual(['e3'])
+  })
+
   test('waits for a decision about rows that a check found since and that would be held by themselves, too', async () => {
     await under.inSync(10)
     await change()
     const { id } = await under.plan()
     await hr(`update person set name = 'wrong'`)
     expect(await tick(id)).toMatchObject({ state: 'held', planned: 4 })
-    await hr(`update person set name = 'n' || substr(userid, 2) where userid <> 'e7'`)
+    await hr(`update person set name = 'n' || substr(userid, 2) where userid not in ('e3', 'e7')`)
     expect(worded(await tick(id))).toMatchObject({
       state: 'held',
-      message: expect.stringContaining('HR still has 1 of the held changes'),
+      message: expect.stringContaining('HR still has 2 of the held changes'),
     })
     expect(await under.pending()).toEqual([])
-    await hr(
-      `update person set name = 'n7' where userid = 'e7'; update person set name = 'other' where userid = 'e5'`,
-    )
+    await hr(`update person set name = 'right' where userid in ('e3', 'e7')`)
     expect(await tick(id)).toMatchObject({ state: 'superseded' })
-    expect(await under.pending()).toEqual(['e5'])
+    expect(await under.pending()).toEqual(['e3', 'e7'])
   })
 
   test('is superseded by a run with its max age', async () => {

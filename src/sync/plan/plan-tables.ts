@@ -716,11 +716,11 @@ const WAS_SENT = `exists (select from dirsync.employee e
   where e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
     and e.source_hash is not distinct from w.source_hash)`
 
-/** Condition on an employee `d` of `difference`: the stored plan of a run `r` has their change. */
+/** Condition on an employee `d` of `difference`: the stored plan of a run `r` has this very change. */
 const IS_IN_PLAN = `exists (
   select from dirsync.planned_work w
   where w.run_id = r.id and w.operation = 'update-employee' and w.enterprise_code = d.enterprise_code
-    and w.entity_key = d.userid and w.reason <> 'asked')`
+    and w.entity_key = d.userid and w.source_hash is not distinct from d.hash and w.reason <> 'asked')`
 
 /** Whether employees change whose change the stored plan of a held run lacks. */
 export async function outgrowsPlan(db: ClientBase, heldRun: number): Promise<boolean> {
@@ -741,7 +741,8 @@ export async function countStillHeld(db: ClientBase, source: string): Promise<nu
        where ${IS_HELD_WHOLE} and r.kind in ${EMPLOYEE_KINDS_SQL} and r.hr_source = $1
          and (${IS_IN_PLAN} or r.grown and exists (
            select from dirsync.employee e
-           where e.enterprise_code = d.enterprise_code and e.userid = d.userid and e.held_run = r.id)))`,
+           where e.enterprise_code = d.enterprise_code and e.userid = d.userid
+             and e.held_run = r.id and e.held_hash is not distinct from d.hash)))`,
     [source],
   )
   return onlyRow(rows).n
