@@ -532,6 +532,7 @@ describe('a run that would change much', () => {
     await hr(`update person set name = 'n' || substr(userid, 2) where userid < 'e3';
       update person set name = 'other' where userid = 'e5'`)
     const stays = [
+      '4 of 10 employees would change, more than 2 and 10 %.',
       'HR still has 1 of the held changes, so nothing is sent before a decision.',
       'Since then HR has changed 4 rows: approval sends the plan as it was stored and leaves them to the next one.',
     ].join(' ')
@@ -550,6 +551,17 @@ describe('a run that would change much', () => {
     await expect(under.store.pool.query('select dirsync.approve($1)', [id])).rejects.toThrow(
       `run ${id} is superseded: there is nothing to decide`,
     )
+  })
+
+  test('says what it was held for, and only that once a part is decided', async () => {
+    await under.inSync(10)
+    await change()
+    const held = worded(await under.plan())
+    await hr(`update person set name = 'n' || substr(userid, 2) where userid < 'e3'`)
+    expect(worded(await tick(held.id)).message).toMatch(/HR still has 1 .* Since then HR has changed 3 rows/)
+    await under.store.pool.query(`select dirsync.reject_part($1, '{"key": "e0"}', 'no')`, [held.id])
+    await under.plan()
+    expect(worded(await run(held.id))).toMatchObject({ state: 'held', message: held.message })
   })
 
   test('is superseded once HR has other changes of the same employees instead', async () => {

@@ -176,9 +176,7 @@ export async function planEmployees(
   if (suspect)
     return { ...planned, state: 'source_suspect', message: message('said.suspect', { reason: suspect }) }
   if (!first) {
-    const verdict = await withinBreaker(db, difference, limits.breaker, scope)
-    const rejected = verdict.message && (await rejectedBefore(db))
-    return { ...planned, ...verdict, ...(rejected && { message: [verdict.message ?? [], rejected] }) }
+    return { ...planned, ...(await withinBreaker(db, difference, limits.breaker, scope)) }
   }
   // The first run changes all employees, as it should; but most of them should be there.
   const { rows, active } = staged
@@ -245,13 +243,12 @@ async function withinBreaker(
     const count = await countStillHeld(db, name)
     return count === 0 ? PASSED : { state: 'held', message: message('said.still_held', { count }) }
   }
-  return {
-    state: 'held',
-    message:
-      gone === 0
-        ? message('said.employees_change', { changing, total, ...breaker })
-        : message('said.employees_change_or_leave', { changing, total, gone, ...breaker }),
-  }
+  const why =
+    gone === 0
+      ? message('said.employees_change', { changing, total, ...breaker })
+      : message('said.employees_change_or_leave', { changing, total, gone, ...breaker })
+  const rejected = await rejectedBefore(db)
+  return { state: 'held', message: rejected ? [why, rejected] : why }
 }
 
 /** Statistics of a source that was never read as a whole, from what is known of its enterprises. */

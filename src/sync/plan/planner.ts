@@ -56,6 +56,9 @@ const MOST_TRIES = 5
 
 /** What a held run says of HR since it was held: each check replaces it. */
 const SINCE_HELD: ReadonlySet<MessageKey> = new Set([
+  'said.still_held',
+  'said.suspect',
+  'said.plan_stays',
   'said.unchanged_since',
   'said.changed_row_since',
   'said.changed_rows_since',
@@ -228,10 +231,9 @@ export class Planner {
   ): Promise<void> {
     const { pool } = this.#options
     if (run.state === 'held') {
-      const held = saidOf(run).filter(what => !isOneOf(SINCE_HELD, what))
-      return checkLater(pool, run.id, [...held, message('said.not_checked', { reason })])
+      return checkLater(pool, run.id, [...whyHeld(run), message('said.not_checked', { reason })])
     }
-    const why = saidOf(run).filter(what => !isOneOf(SINCE_HELD, what) && !isOneOf(UNTIL_DECIDED, what))
+    const why = whyHeld(run).filter(what => !isOneOf(UNTIL_DECIDED, what))
     const record = async (db: ClientBase) => {
       if (run.approved) {
         const again = [...why, message('said.approved_but_failed', { reason })]
@@ -261,30 +263,29 @@ export class Planner {
     const { planned } = plan
     const wasHeld = run.state === 'held'
     const before = wasHeld ? run : await heldBefore(db, run, planned.state)
-    const held = before?.id ?? null
     if (planned.state === 'held') {
-      await plan.mark?.(held ?? run.id)
+      await plan.mark?.(before?.id ?? run.id)
       if (before !== null) return stayHeld(db, run, before, plan)
       await traced('write plan', async () => plan.store?.(run.id))
     } else if (planned.state === 'running') {
-      const open = held === null ? null : await plan.undecided?.(held)
-      const stays = held !== null && open !== undefined && open !== null && open.count > 0
+      const open = before === null ? null : await plan.undecided?.(before.id)
+      const stays = before !== null && open !== undefined && open !== null && open.count > 0
       if (stays && wasHeld) {
-        await keepHeld(db, held, null, open.changed)
+        await keepHeld(db, before.id, whyHeld(before), open.changed)
         return { ...planned, state: 'held' }
       }
       const id = wasHeld ? await beginRun(db, run.id) : run.id
       await traced('write plan', () => plan.apply(id))
-      if (held !== null && !stays) await supersede(db, held, id)
+      if (before !== null && !stays) await supersede(db, before.id, id)
       await recordPlan(db, id, planned)
       if (isOfAll(run)) await recheckHeldRuns(db, run.source)
-      if (stays) await keepHeld(db, held, null, open.changed)
+      if (stays) await keepHeld(db, before.id, whyHeld(before), open.changed)
       return planned
     } else if (wasHeld) {
       await keepHeld(
         db,
         run.id,
-        [planned.message ?? [], ...untilDecided(run), message('said.plan_stays')].flat(),
+        [...whyHeld(run), planned.message ?? [], message('said.plan_stays')].flat(),
         null,
       )
       return planned
@@ -346,8 +347,12 @@ async function heldBefore(
   return heldRun(db, sameRows ? EMPLOYEE_KINDS : [run.kind], run.source, run.id)
 }
 
-function saidOf({ message }: Run): Said[] {
+function saidOf({ message }: Pick<PlannedRun, 'message'> | Run): Said[] {
   return [message ?? []].flat()
+}
+
+function whyHeld(held: Run): Said[] {
+  return saidOf(held).filter(what => !isOneOf(SINCE_HELD, what))
 }
 
 function isOneOf(keys: ReadonlySet<MessageKey>, what: Said): boolean {
@@ -374,8 +379,10 @@ async function stayHeld(
       : message(changedSince === 1 ? 'said.changed_row_since' : 'said.changed_rows_since', {
           count: changedSince,
         })
-  const what = [planned.message ?? [], ...untilDecided(held), since].flat()
-  await keepHeld(db, held.id, what, changedSince, hasGrown)
+  const what = isStillHeld
+    ? [...whyHeld(held), ...saidOf(planned).filter(one => isOneOf(SINCE_HELD, one))]
+    : [...saidOf(planned), ...untilDecided(held)]
+  await keepHeld(db, held.id, [...what, since], changedSince, hasGrown)
   if (held.id === run.id) return planned
   const superseded: PlannedRun = {
     ...planned,

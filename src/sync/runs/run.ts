@@ -584,21 +584,21 @@ export async function runsInParts(db: ClientBase, source: string, lock: boolean)
 
 /**
  * HR was checked again and still looks harmful: the stored plan stays, and its run says what has changed since.
- * @param what null: its message stays
+ * @param what nothing: its message stays
  * @param changedSince rows that HR has changed since the plan was stored; null when that is not known
  * @param hasGrown whether HR would be held by itself, with rows that the stored plan lacks
  */
 export async function keepHeld(
   db: ClientBase,
   held: number,
-  what: Said | null,
+  what: Said[],
   changedSince: number | null,
   hasGrown = false,
 ): Promise<void> {
   await db.query(
     `update dirsync.sync_run
      set recheck_at = null, checked_at = now(), checked_for = clock_timestamp() - now(),
-         message = coalesce($2, message), grown = grown or $4,
+         message = coalesce(nullif($2::jsonb, '[]'), message), grown = grown or $4,
          plan = case when $3::int is null then plan
                      else plan || jsonb_build_object('changed_since', $3::int) end
      where id = $1 and state = 'held'`,
