@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { pino } from 'pino'
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { previewDeletions } from '../../src/console/departments/page.ts'
 import { countStatuses } from '../../src/console/employees/list.ts'
 import { readOverview } from '../../src/console/overview/read.ts'
@@ -683,6 +683,25 @@ describe('a run that would change much', () => {
     expect(await under.store.rows('select not_before, replan_at from dirsync.pending')).toEqual(
       Array(2).fill({ not_before: Number.POSITIVE_INFINITY, replan_at: expect.any(Date) }),
     )
+  })
+
+  test('is not made of the rows that HR named once a person has cancelled their run', async () => {
+    await under.inSync(10)
+    await change()
+    const id = await requestRun(under.store.pool, 'changes', ['e0', 'e1', 'e2', 'e3'], 'trigger')
+    const source = under.source()
+    const readsAll = vi.spyOn(source, 'scan')
+    const lookup = source.lookup.bind(source)
+    vi.spyOn(source, 'lookup').mockImplementationOnce(async (...asked) => {
+      await under.store.pool.query('select dirsync.cancel($1)', [id])
+      return lookup(...asked)
+    })
+    onTestFinished(() => void vi.restoreAllMocks())
+    expect(await under.planRequested(id)).toMatchObject({
+      ...{ state: 'cancelled', wantsAll: false },
+      changedUserids: ['e0', 'e1', 'e2', 'e3'],
+    })
+    expect(readsAll).not.toHaveBeenCalled()
   })
 
   test('is of all rows where HR named some: one decision about them is enough', async () => {

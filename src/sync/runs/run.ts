@@ -341,9 +341,14 @@ export async function claimRun(db: ClientBase, source: string): Promise<Plannabl
   return held[0] ?? null
 }
 
-/** Makes a run of the rows that HR named one of all rows. */
+/** Makes a run of the rows that HR named one of all rows. @throws RunTakenBack */
 export async function coverAllRows(db: Pool, run: PlannableRun): Promise<PlannableRun> {
-  await db.query(`update dirsync.sync_run set keys = '{}', wants_all = true where id = $1`, [run.id])
+  const { rowCount } = await db.query(
+    `update dirsync.sync_run set keys = '{}', wants_all = true
+     where id = $1 and state in ('planning', 'held')`,
+    [run.id],
+  )
+  if (rowCount === 0) throw new RunTakenBack(run.id)
   return { ...run, changedUserids: [], wantsAll: true }
 }
 
