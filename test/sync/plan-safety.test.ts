@@ -1307,7 +1307,10 @@ describe('departments are checked against the last full reading of employees', (
     expect(held).toMatchObject({ state: 'held', planned: 4 })
     await hr(`update department set active = true, closed_at = null where dept_code <> 'X1'`)
     const preview = await previewDeletions(under.store.pool, HrSources.one(delivering(EMPLOYEES)), LIMITS)
-    expect(preview).toMatchObject({ deletions: [{ deptCode: 'X1' }], isHeld: true })
+    expect(preview).toMatchObject({
+      ...{ deletions: [{ deptCode: 'X1' }], isHeld: false },
+      heldRuns: [held.id],
+    })
     expect(await plan()).toMatchObject({ state: 'superseded' })
     await recheckHeldRun(under.store.pool, held.id)
     expect(worded(await under.planRequested(held.id, delivering(EMPLOYEES)))).toMatchObject({

@@ -294,7 +294,7 @@ describe('each source is checked by itself', () => {
     await plan(hr, 'shanghai')
     await plan(hr, 'shanghai', 'departments')
     expect(worded(await previewDeletions(store.pool, hr, LIMITS))).toEqual({
-      ...{ total: 1, deletions: [], waiting: 0, isHeld: false },
+      ...{ total: 1, deletions: [], waiting: 0, isHeld: false, heldRuns: [] },
       unread: expect.stringMatching(/^HR source beijing cannot be read: the HR database does not answer/),
     })
     const alone = new HrSources([away])

@@ -5,6 +5,7 @@ import { isOfHr } from '../../hr/source.ts'
 import type { HrSources, NamedSource } from '../../hr/sources.ts'
 import { onlyRow, type Pool, rolledBack } from '../../lib/database.ts'
 import { departmentFacts, departmentsVerdict } from '../../sync/plan/departments.ts'
+import { heldRun } from '../../sync/runs/run.ts'
 import type { RunLimits } from '../../sync/runs/safety.ts'
 import { message, type Said, saidBy } from '../../texts/message.ts'
 
@@ -17,6 +18,8 @@ export interface DeletionPreview {
   waiting: number
   /** Whether the run would be held. */
   isHeld: boolean
+  /** Runs that are held with such deletions already: a further one would do nothing. */
+  heldRuns: number[]
   /** Why a source of HR was left out, if there are others. */
   unread: Said[]
 }
@@ -30,7 +33,10 @@ export async function previewDeletions(
   hr: HrSources,
   limits: RunLimits,
 ): Promise<DeletionPreview> {
-  const preview: DeletionPreview = { total: 0, deletions: [], waiting: 0, isHeld: false, unread: [] }
+  const preview: DeletionPreview = {
+    ...{ total: 0, deletions: [], waiting: 0 },
+    ...{ isHeld: false, heldRuns: [], unread: [] },
+  }
   const sources = hr.all.filter(({ hr: { hasDepartments } }) => hasDepartments)
   const read = new Map<NamedSource, DepartmentsInHr>()
   for (const source of sources)
@@ -45,8 +51,11 @@ export async function previewDeletions(
     for (const [source, delivered] of read) {
       const facts = await departmentFacts(db, source, delivered, limits)
       const { state, message: why } = departmentsVerdict(facts, limits)
-      if (state === 'held') preview.isHeld = true
-      else if (why) preview.unread.push(why)
+      if (state === 'held') {
+        const before = await heldRun(db, ['departments'], source.name)
+        if (before === null) preview.isHeld = true
+        else preview.heldRuns.push(before.id)
+      } else if (why) preview.unread.push(why)
       preview.total += facts.total
       preview.deletions.push(...facts.deletions)
     }

@@ -141,6 +141,9 @@ export const DeletionsResult = z.object({
   count: z.int().describe('How many would be deleted'),
   waiting: z.int().describe('How many of these deletions an earlier run has waiting to be sent already'),
   held: z.boolean().describe('Whether the run would be held'),
+  held_runs: z
+    .array(z.int())
+    .describe('Runs that are held with such deletions already, so that a further one does nothing'),
   deletions: z
     .array(
       z.object({
@@ -160,14 +163,17 @@ const DELETIONS = 200
 
 /** @throws Problem if HR cannot be read */
 export async function readDeletions({ pool, hr, config }: Services): Promise<DeletionsResult> {
-  if (!hr.hasDepartments) return { total: 0, count: 0, waiting: 0, held: false, deletions: [], unread: [] }
+  if (!hr.hasDepartments)
+    return { total: 0, count: 0, waiting: 0, held: false, held_runs: [], deletions: [], unread: [] }
   try {
-    const { total, deletions, waiting, isHeld, unread } = await previewDeletions(pool, hr, limitsOf(config))
+    const preview = await previewDeletions(pool, hr, limitsOf(config))
+    const { total, deletions, waiting, isHeld, heldRuns, unread } = preview
     return {
       total,
       count: deletions.length,
       waiting,
       held: isHeld,
+      held_runs: heldRuns,
       deletions: deletions.slice(0, DELETIONS).map(one => ({
         enterprise_code: one.enterpriseCode,
         dept_code: one.deptCode,

@@ -282,13 +282,20 @@ function employeesOf(ask: Ask, enterprise: string, department: string, n: number
 /** What a run would do, shown before it is started. */
 export function deletionsBody(ask: Ask, result: DeletionsResult): SafeHtml {
   const { t, language } = ask
-  const { total, count, waiting, held, deletions, unread } = result
+  const { total, count, waiting, held, held_runs, deletions, unread } = result
   return html`${head(t('departments.run'))}
   <div class="stack">
     <p>${t('departments.would_delete', { count, total })}</p>
     ${waiting > 0 ? html`<p>${t('departments.already_waiting', { count: waiting })}</p>` : ''}
     ${unread.map(message => alert('warn', t('departments.left_out'), inLanguage(language, message)))}
     ${held ? alert('warn', t('departments.would_be_held'), t('departments.would_be_held.remedy')) : ''}
+    ${held_runs.map(run =>
+      alert(
+        'warn',
+        t('departments.already_held', { run: String(run) }),
+        html`<a href="/runs/${run}/plan">${t('departments.already_held.remedy')}</a>`,
+      ),
+    )}
   </div>
   ${table(
     deletions,

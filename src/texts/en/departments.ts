@@ -55,9 +55,10 @@ export const departments = {
     '{count, plural, one {# of these deletions waits} other {# of these deletions wait}} to be sent already, by an earlier run. They are part of this run’s plan: rejecting or cancelling it takes them back as well.',
   'departments.would_delete_nothing': 'There is nothing to delete now.',
   'departments.left_out': 'Some departments are left out.',
-  'departments.would_be_held':
-    'The run would be held: it deletes more than the breaker allows, or what waits for a decision already.',
+  'departments.would_be_held': 'The run would be held: it deletes more than the breaker allows.',
   'departments.would_be_held.remedy': 'It then waits until someone approves it.',
+  'departments.already_held': 'Run {run} is held with such deletions already: a further one does nothing.',
+  'departments.already_held.remedy': 'Decide about it.',
   'departments.order': 'Order',
   'departments.and_more': 'and {count, number} more',
   'departments.start': 'Start the run',

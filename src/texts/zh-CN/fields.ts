@@ -452,6 +452,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Departments that are not deleted yet': '尚未删除的部门',
   'How many would be deleted': '将删除的数量',
   'Whether the run would be held': '该任务是否会转为待审批',
+  'Runs that are held with such deletions already, so that a further one does nothing':
+    '已含此类删除并在待审批的同步任务，因此再启动新任务不会有任何操作',
   'At most 200 of them, in the order of deletion': '其中最多 200 个，按删除顺序',
   'Deletion order, from 0: a department is deleted after those below it':
     '删除顺序，从 0 开始：先删除下级部门',
