@@ -657,29 +657,50 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     )
   }
 
-  once(
-    'a deletion whose answer was lost is over once the platform has the code in another enterprise alone',
-    async () => {
-      const both = [{ dept_code: 'G' }, { dept_code: 'G', enterprise_code: 'E2' }]
+  // In a group, by departments whose code only another enterprise has by then.
+  const loseDeletion = (dept_code: string) =>
+    faults({ operation: 'department/delete', match: { dept_code }, loseAnswer: true, times: 1 })
+
+  const lost = [
+    ['G', 'a deletion is over if its answer was lost and only another enterprise has the code', false],
+    ['H', 'a deletion is over if its answer was lost, and its run cancelled since', true],
+  ] as const
+  for (const [dept_code, name, isCancelled] of lost)
+    once(name, async () => {
+      const both = [{ dept_code }, { dept_code, enterprise_code: 'E2' }]
       await company.control('POST', 'departments', both)
-      await closed('G')
-      await faults({
-        operation: 'department/delete',
-        match: { dept_code: 'G' },
-        loseAnswer: true,
-        times: 1,
-      })
+      await closed(dept_code)
+      await loseDeletion(dept_code)
+      if (isCancelled) {
+        const { rows } = await company.db.query(`select dirsync.resync('departments') as id`)
+        await until(async () => (await attempts(dept_code)).length === 1)
+        await company.db.query('select dirsync.cancel($1)', [rows[0].id])
+        await endOf(company.db, Number(rows[0].id))
+      }
       expect((await company.run('departments')).result?.outcomes).toEqual({ deleted: 1 })
-      expect(await attempts('G')).toMatchObject([
+      expect(await attempts(dept_code)).toMatchObject([
         { outcome: 'retry' },
         { outcome: 'deleted', platform_code: '1002200106' },
       ])
-      expect(await company.cases('G')).toEqual([])
+      expect(await company.cases(dept_code)).toEqual([])
       expect(await company.spent(() => company.run('departments'))).toEqual({})
       const { departments } = await company.control<{ departments: object[] }>('GET', 'state')
       expect(departments).toContainEqual(expect.objectContaining(both[1] as object))
-    },
-  )
+    })
+
+  const answered = [
+    ['I', 'a deletion is a case if the platform refused it before', { code: 1999 }],
+    ['J', 'a deletion is a case if the platform answered before that it is away', { httpStatus: 503 }],
+  ] as const
+  for (const [dept_code, name, answer] of answered)
+    once(name, async () => {
+      await company.control('POST', 'departments', [{ dept_code, enterprise_code: 'E2' }])
+      await closed(dept_code)
+      await faults({ operation: 'department/delete', match: { dept_code }, times: 1, ...answer })
+      expect((await company.run('departments')).result?.outcomes).toEqual({ parked: 1 })
+      expect(await company.cases(dept_code)).toMatchObject([{ category: 'no_permission', state: 'open' }])
+      await hr('delete from department where dept_code = $1', [dept_code])
+    })
 
   once('a department is kept in which the platform has someone whose row in HR breaks a rule', async () => {
     await joins(70, 'U', 'ask him')

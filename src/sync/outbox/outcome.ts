@@ -121,7 +121,7 @@ interface Execution {
    * Cases that wait for that are retried.
    */
   changed: boolean
-  /** The outcome of an update or deletion that this execution, or one before it, sent is unknown. */
+  /** The outcome of an update that this execution, or one before it, sent is unknown. */
   sentUnknown: boolean
 }
 
@@ -255,7 +255,7 @@ export function resultOfRefusal(
   const facts = {
     platformCode: error.platformCode ?? null,
     traceId: error.traceId ?? null,
-    error: verdict.said.meaning,
+    error: isLostDeletion(error) ? message('said.deletion_unanswered') : verdict.said.meaning,
   }
   const again = { delayMs: 0, attempts: claim.attempts }
   const isTransient = verdict.disposition === 'retry' || verdict.disposition === 'refresh-token'
@@ -280,6 +280,11 @@ export function resultOfRefusal(
     // Nothing new is known of the fields, unless the platform does not have the employee at all.
     resolve: isAbsent ? 'all' : allBut(claim.cases),
   })
+}
+
+/** A deletion that was sent, and to which no answer came. Its attempt says so: the next one goes by that. */
+function isLostDeletion({ operation, outcomeKnown, httpStatus }: PlatformError): boolean {
+  return operation === 'department/delete' && !outcomeKnown && httpStatus === undefined
 }
 
 /**

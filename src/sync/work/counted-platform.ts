@@ -16,8 +16,8 @@ export class CountedPlatform {
   readonly rateLimited: Record<string, number> = {}
   /** True once the platform itself has answered a call, even with a refusal. */
   answered = false
-  /** True once an update or a deletion was accepted, or may have been although no answer came. */
-  mayHaveWritten = false
+  /** True once an update was accepted, or may have been although no answer came. */
+  mayHaveUpdated = false
   readonly #client: PlatformClient
   readonly #permits: Semaphore
   readonly #options: CallOptions & { signal: AbortSignal; priority: number }
@@ -47,7 +47,15 @@ export class CountedPlatform {
   }
 
   updateEmployee(params: Parameters<PlatformClient['employees']['update']>[0]) {
-    return this.#write('employee/update', () => this.#client.employees.update(params, this.#writing))
+    return this.#call('employee/update', async () => {
+      try {
+        await this.#client.employees.update(params, this.#writing)
+        this.mayHaveUpdated = true
+      } catch (error) {
+        this.mayHaveUpdated ||= !isRefusal(error)
+        throw error
+      }
+    })
   }
 
   bindOpenid(params: Parameters<PlatformClient['employees']['openid']>[0]) {
@@ -55,20 +63,7 @@ export class CountedPlatform {
   }
 
   deleteDepartment(params: Parameters<PlatformClient['departments']['delete']>[0]) {
-    return this.#write('department/delete', () => this.#client.departments.delete(params, this.#writing))
-  }
-
-  #write<T>(operation: string, call: () => Promise<T>): Promise<T> {
-    return this.#call(operation, async () => {
-      try {
-        const answer = await call()
-        this.mayHaveWritten = true
-        return answer
-      } catch (error) {
-        this.mayHaveWritten ||= !isRefusal(error)
-        throw error
-      }
-    })
+    return this.#call('department/delete', () => this.#client.departments.delete(params, this.#writing))
   }
 
   async #call<T>(operation: string, call: () => Promise<T>): Promise<T> {

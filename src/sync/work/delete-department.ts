@@ -4,7 +4,7 @@ import type { NamedSource } from '../../hr/sources.ts'
 import { Batcher } from '../../lib/batcher.ts'
 import type { Pool } from '../../lib/database.ts'
 import { enterpriseParams } from '../../platform/request.ts'
-import { message } from '../../texts/message.ts'
+import { message, type SaidKey } from '../../texts/message.ts'
 import type { Claim, ClaimKey } from '../outbox/claim.ts'
 import { finished, type JobResult, refusalOf } from '../outbox/outcome.ts'
 import {
@@ -79,7 +79,6 @@ function serves({ runs, begun, ended }: Reading, { run, since }: DepartmentsWant
 interface DepartmentJob {
   enterpriseCode: string
   deptCode: string
-  claim: Claim
   /** The deletions that HR's current state asks for. */
   wanted: DueDeletion[]
 }
@@ -87,9 +86,13 @@ interface DepartmentJob {
 /**
  * Deletes one department, if HR still wants it and nothing is left below it. One whose child could not be deleted is planned
  * again once the child is gone. A department that the platform does not know has reached its goal (section 4.6); so has one that
- * only another enterprise has, if an earlier execution may have deleted it.
+ * only another enterprise has, if an earlier deletion got no answer.
  */
-export async function deleteDepartment(job: DepartmentJob, platform: CountedPlatform): Promise<JobResult> {
+export async function deleteDepartment(
+  db: Pool,
+  job: DepartmentJob,
+  platform: CountedPlatform,
+): Promise<JobResult> {
   const { enterpriseCode, deptCode } = job
   if (!isToBeDeleted(job.wanted, job)) return finished('obsolete', { resolve: 'all' })
   try {
@@ -97,7 +100,8 @@ export async function deleteDepartment(job: DepartmentJob, platform: CountedPlat
   } catch (thrown) {
     const { error, verdict } = refusalOf(thrown)
     const isGone =
-      verdict.disposition === 'done' || (job.claim.sentUnknown && verdict.category === 'no_permission')
+      verdict.disposition === 'done' ||
+      (verdict.category === 'no_permission' && (await wasUnanswered(db, job)))
     if (!isGone) throw error
     return finished('deleted', {
       ...DELETED,
@@ -106,6 +110,16 @@ export async function deleteDepartment(job: DepartmentJob, platform: CountedPlat
     })
   }
   return finished('deleted', DELETED)
+}
+
+/** Whether a deletion of the department was sent to which no answer came, as far back as attempts are kept. */
+async function wasUnanswered(db: Pool, { enterpriseCode, deptCode }: DepartmentJob): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from dirsync.attempt
+     where enterprise_code = $1 and entity_key = $2 and operation = 'delete-department' and error ->> 'key' = $3 limit 1`,
+    [enterpriseCode, deptCode, 'said.deletion_unanswered' satisfies SaidKey],
+  )
+  return rowCount === 1
 }
 
 /** Whether HR wants the department deleted, and nothing is left below it. */

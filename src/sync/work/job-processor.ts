@@ -421,7 +421,7 @@ export class JobProcessor {
       // Perhaps for ever, and while it waited no other department would be planned; a run plans it again once HR delivers one.
       if (lost.has(enterpriseCode)) return drop(enterpriseLost(enterpriseCode))
       if (unlocated.has(enterpriseCode)) return await keep(unlocated)
-      return await deleteDepartment({ enterpriseCode, deptCode, claim: claimed, wanted }, platform)
+      return await deleteDepartment(pool, { enterpriseCode, deptCode, wanted }, platform)
     } catch (error) {
       const isAway = error instanceof HrUnavailableError && !WAITED_FOR.some(kind => error instanceof kind)
       if (isAway) return this.#haltForHr(claimed, source, error)
@@ -559,7 +559,7 @@ function settlementOf(
   const isAccepted = (employee?.fields.length ?? 0) > 0
   const hasNone = claimed.cases.length === 0 && claimed.blocks.every(({ probing }) => !probing)
   const isGone = claimed.isLocated && employee?.memory.platformState === 'absent'
-  const sentUnknown = claimed.sentUnknown || (platform.mayHaveWritten && !isAccepted)
+  const sentUnknown = claimed.sentUnknown || (platform.mayHaveUpdated && !isAccepted)
   return {
     ...result,
     // Without a case or a probe there is none to resolve, and most settlements are one statement.

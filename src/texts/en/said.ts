@@ -425,6 +425,7 @@ export const saidTexts = {
   'said.own_enterprise_gone':
     'the platform refuses calls without an enterprise code, and HR no longer has anyone without an enterprise',
   'said.no_such_department': 'the platform had no such department',
+  'said.deletion_unanswered': 'The deletion was sent, but no answer came, so the department may be gone.',
   'said.knows_nobody': 'neither HR nor dirsync knows an employee {names}',
   'said.reads_again': 'run {run} reads {kind} again',
   'said.reads_hr_again': 'run {run} reads every row of HR again',

@@ -474,6 +474,7 @@ export const failures = {
   'said.enterprise_gone': '平台拒绝企业 {code}，人事系统中也已没有该企业的人员',
   'said.own_enterprise_gone': '平台拒绝不带企业编码的调用，人事系统中也已没有不属于企业的人员',
   'said.no_such_department': '平台上没有该部门',
+  'said.deletion_unanswered': '删除请求已发出，但未收到答复，因此该部门可能已被删除。',
   'said.knows_nobody': '人事系统和 dirsync 中都没有员工 {names}',
   'said.reads_again': '第 {run} 号同步任务将重新读取{kind}',
   'said.reads_hr_again': '第 {run} 号同步任务将重新读取人事系统的全部数据行',
