@@ -897,13 +897,30 @@ describe('an ended run', () => {
   const resultOf = (outcomes: Record<string, number>) => ({ outcomes, calls: {}, deadLetters: {} })
 
   test('says what it has not finished, not that any of it is to be retried', async () => {
-    const result = resultOf({ updated: 32, wait: 22, retry: 9 })
+    const result = resultOf({ updated: 32, wait: 22, retry: 9, replan: 1 })
     const id = await addRun({ kind: 'changes', state: 'cancelled', finished_at, planned: 72, result })
     expect(await textOf('/runs')).toContain('40 not finished, 32 updated')
     const page = await textOf(`/runs/${id}`)
     expect(page).toMatch(/Outcome Not finished 40 Updated 32 /)
-    expect(page).not.toMatch(/retried|told to wait/i)
+    expect(page).not.toMatch(/retried|told to wait|new plan/i)
     expect((await api('GET', `/runs/${id}`)).json().outcomes).toEqual(result.outcomes)
+  })
+
+  test('says what of it is halted, which is sent once the halt ends, unless it was cancelled', async () => {
+    const result = resultOf({ updated: 32, halted: 14, replan: 2 })
+    const run = { kind: 'changes', finished_at, planned: 48, result }
+    const id = await addRun({ ...run, state: 'done' })
+    expect(await textOf(`/runs/${id}`)).toMatch(/Outcome Updated 32 Halted 14 Not finished 2 /)
+    const cancelled = await addRun({ ...run, state: 'cancelled' })
+    expect(await textOf(`/runs/${cancelled}`)).toMatch(/Outcome Updated 32 Not finished 16 /)
+    const held = await addRun({ kind: 'changes', state: 'held', planned: 50 })
+    await console.pool.query('update dirsync.sync_run set undecided = 2 where id = $1', [held])
+    await console.pool.query(
+      `insert into dirsync.plan_decision (run_id, approved, filter, part_run, planned, reasons, decided_by)
+       values ($1, true, '{"department": "D1"}', $2, 48, '{}', 'anna')`,
+      [held, id],
+    )
+    expect(await textOf(`/runs/${held}/plan`)).toContain('32 updated, 14 halted, 2 not finished #')
   })
 
   test('counts none of its plan twice where it was decided in parts, nor does a decision about one', async () => {

@@ -174,7 +174,7 @@ export function inParts(
 }
 
 /** Who decided about what. */
-function decisionsShown(ask: Ask, { decisions, kind }: PlanResult): Block[] {
+function decisionsShown(ask: Ask, { decisions, kind, state }: PlanResult): Block[] {
   const { t } = ask
   if (decisions.length === 0) return []
   const words = ({ approved, planned, returned }: PlanDecision): Words => {
@@ -201,8 +201,10 @@ function decisionsShown(ask: Ask, { decisions, kind }: PlanResult): Block[] {
             { title: t('common.reason'), spare: true, of: ({ why }) => why && { foreign: why } },
             {
               title: t('plan.outcome'),
-              of: ({ outcomes, planned, returned }) =>
-                outcomesText(ask, endedOutcomes(outcomes, { most: planned - returned })),
+              of: ({ outcomes, planned, returned, run_state }) => {
+                const isOver = (run_state ?? state) === 'cancelled'
+                return outcomesText(ask, endedOutcomes(outcomes, { most: planned - returned, isOver }))
+              },
             },
             {
               title: t('plan.sent_by'),

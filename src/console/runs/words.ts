@@ -1,4 +1,5 @@
 import type { TimeLeft } from '../../sync/health/time-left.ts'
+import { UNFINISHED } from '../../sync/outbox/outcome.ts'
 import { MIRRORS } from '../../sync/runs/mirror-kind.ts'
 import { actorText } from '../../texts/actor.ts'
 import { byCount } from '../../texts/figures.ts'
@@ -54,16 +55,20 @@ export function outcomesText(ask: Ask, counts: Record<string, number>): string {
 }
 
 /**
- * What came of work that is over: nothing of it is tried again. What was to be is not finished.
- * @param rows how much work there was, at least or at most
+ * What came of the work of a run that has ended: the run tries nothing of it again. What was to be is not finished. What is
+ * halted still waits, outside the run, and is sent once the halt ends.
+ * @param rows how much work there was, at least or at most, and whether what was halted is over, too
  */
 export function endedOutcomes(
   outcomes: Record<string, number>,
-  { least = 0, most = Number.POSITIVE_INFINITY }: { least?: number; most?: number },
+  rows: { least?: number; most?: number; isOver: boolean },
 ): Record<string, number> {
-  const { retry = 0, wait = 0, halted = 0, ...settled } = outcomes
+  const { least = 0, most = Number.POSITIVE_INFINITY, isOver } = rows
+  const unfinished = UNFINISHED.filter(name => isOver || name !== 'halted')
+  const settled = { ...outcomes }
+  for (const name of unfinished) delete settled[name]
   const done = sumOf(settled)
-  return { ...settled, not_finished: Math.min(Math.max(retry + wait + halted, least - done), most - done) }
+  return { ...settled, not_finished: Math.min(Math.max(sumOf(outcomes), least) - done, most - done) }
 }
 
 type Ended = Pick<
@@ -76,9 +81,11 @@ export function outcomesOf(run: Ended): Record<string, number> {
   const { kind, state, finished_at, planned, undecided, rejected, outcomes } = run
   if (finished_at === null || MIRRORS.some(mirror => mirror === kind)) return outcomes
   // What one part has not finished was decided again.
-  if (undecided !== null) return endedOutcomes(outcomes, { most: (planned ?? 0) - undecided - rejected })
+  if (undecided !== null)
+    return endedOutcomes(outcomes, { most: (planned ?? 0) - undecided - rejected, isOver: true })
+  const isOver = state === 'cancelled'
   // What was taken back before its first attempt has no outcome.
-  return endedOutcomes(outcomes, { least: state === 'cancelled' ? (planned ?? 0) : 0 })
+  return endedOutcomes(outcomes, { least: isOver ? (planned ?? 0) : 0, isOver })
 }
 
 /** What came of a run that was decided in parts: `51 updated, 9 rejected`. */
