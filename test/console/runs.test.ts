@@ -655,6 +655,12 @@ describe('a part of a stored plan', () => {
     })
     const later = await addRun({ kind: 'employees', state: 'done', finished_at: new Date() })
     await console.pool.query(
+      `with row as (update dirsync.planned_work set source_hash = gen_random_uuid() where run_id = $1 and entity_key = 'p2'
+                    returning source_hash)
+       update dirsync.employee set acknowledged_hash = row.source_hash from row where userid = 'p2'`,
+      [id],
+    )
+    await console.pool.query(
       `insert into dirsync.attempt (operation, enterprise_code, entity_key, detail, started_at, duration_ms, outcome, run_id, error)
        values ('update-employee', '', 'p1', '', now(), 1, 'in_sync', $1, null),
               ('update-employee', '', 'p2', '', now(), 1, 'in_sync', null, '{"key": "said.rejected_but_there"}')`,

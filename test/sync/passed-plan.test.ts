@@ -192,6 +192,10 @@ describe('nothing is sent that no plan has passed', () => {
   })
 
   test('what the platform had carried out without an answer is not said to be held back by its rejection', async () => {
+    await hr(`update person set name = 'Older', dept_code = 'D3' where userid between 'e0050' and 'e0118'`)
+    const older = await company.run('changes')
+    await company.db.query(`select dirsync.reject($1, 'no')`, [older.id])
+    await company.run('changes')
     await hr(`update person set name = 'Other', dept_code = 'D2' where userid between 'e0050' and 'e0118'`)
     const held = await company.run('changes')
     expect(held.state).toBe('held')
@@ -227,6 +231,9 @@ describe('nothing is sent that no plan has passed', () => {
       [false, { run: null, outcome: 'in_sync' }],
       [false, null],
     ])
+    // The platform never had what HR had before.
+    const [before] = await plannedEntities(company.db, older.id, { keys: ['e0060'], limit: 1 })
+    expect(before).toMatchObject({ outcome: null, later: null })
   })
 
   test('a swap is retried by the number of one case: the others of it are not sent past a held plan', async () => {

@@ -187,6 +187,8 @@ export async function plannedEntities(
      from ${planned} w
      join dirsync.sync_run r on r.id = w.run_id
      left join dirsync.plan_decision d on d.id = w.decision_id
+     left join dirsync.employee e on w.operation = 'update-employee'
+       and e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
      cross join lateral (
        select coalesce(w.outcome, (select a.outcome from dirsync.attempt a
                                    where ${OF_THE_ROW} and a.run_id = coalesce(d.part_run, w.run_id)
@@ -196,8 +198,6 @@ export async function plannedEntities(
        where ${OF_THE_ROW} and (a.run_id <> coalesce(d.part_run, w.run_id) or ${FOUND_THERE}) and a.outcome <> all (${unfinished})
          and a.started_at > coalesce(d.decided_at, r.decided_at)
        order by a.id limit 1) l on o.outcome is null or o.outcome = any (${unfinished})
-     left join dirsync.employee e on w.operation = 'update-employee'
-       and e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
      where ${conditions.join(' and ')}
      order by w.entity_key collate "C", w.enterprise_code limit $2`,
     values,
@@ -217,8 +217,9 @@ export async function countOpen(db: Pool, runId: number, filter: PlanPart, most:
   return countUpTo(db, most, `from dirsync.planned_work w where ${conditions.join(' and ')}`, values)
 }
 
-/** SQL: the attempt `a` found that the platform has all of a row that was rejected. */
-const FOUND_THERE = `coalesce(a.error ->> 'key' = '${'said.rejected_but_there' satisfies SaidKey}', false)`
+/** SQL: the attempt `a` found that the platform has all of the planned row `w`, which was rejected; `e` is its employee. */
+const FOUND_THERE = `coalesce(a.error ->> 'key' = '${'said.rejected_but_there' satisfies SaidKey}'
+  and w.source_hash = e.acknowledged_hash, false)`
 
 /** SQL: the attempt `a` is about the planned row `w`. */
 const OF_THE_ROW = `a.enterprise_code = w.enterprise_code and a.entity_key = w.entity_key and a.operation = w.operation`
