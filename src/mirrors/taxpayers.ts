@@ -1,7 +1,7 @@
 import type { ClientBase } from '../lib/database.ts'
 import { storableRows } from '../lib/storable.ts'
 import { keyOfTaxpayer, RowsSeen, type ShortList } from '../platform/client.ts'
-import type { Taxpayer } from '../platform/operations/account.ts'
+import type { Taxpayer, TaxpayerAnswer } from '../platform/operations/account.ts'
 import { enterpriseParams } from '../platform/request.ts'
 import { message } from '../texts/message.ts'
 import type { MirrorTask, PageCursor } from './mirror.ts'
@@ -75,9 +75,11 @@ export class TaxpayerReader implements MirrorReader {
     let next: PageCursor | null = FIRST_PAGE
     while (next !== null) {
       const cursor: PageCursor = next
-      const answer = await calls.make((client, options) =>
-        client.taxpayers.page({ ...query, page_no: cursor.page }, options),
-      )
+      // As it came: the client's `page` does not tell null from an empty list.
+      const { data_list, ...counts } = (await calls.make((client, options) =>
+        client.call(OPERATION, { ...query, page_no: cursor.page }, options),
+      )) as TaxpayerAnswer
+      const answer = { ...counts, data_list: data_list ?? [] }
       const read = { answer, pageSize: PAGE_SIZE }
       seen.add(cursor.page, answer.data_list, endsPass(cursor, read))
       for (const row of answer.data_list) {
@@ -92,8 +94,7 @@ export class TaxpayerReader implements MirrorReader {
       const after = nextPage(cursor, { ...read, found: seen.found })
       next = after.next
       short = after.short
-      // It may be null in place of a page.
-      isOdd = answer.data_list.length === 0 && answer.total_count === null && answer.has_next === null
+      isOdd = data_list === null
     }
     const isWhole = short === null && !isOdd
     const asked = { enterpriseCode, identifier: entityKey, nature, isWhole }

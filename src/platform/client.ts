@@ -161,8 +161,10 @@ export class PlatformClient {
       })
     },
     /** One page of them. Without a size the platform returns 50 rows. */
-    page: (query: TaxpayerPageQuery, options?: CallOptions): Promise<TaxpayerPage> =>
-      this.#session.call(taxpayerList, query, options),
+    page: async (query: TaxpayerPageQuery, options?: CallOptions): Promise<TaxpayerPage> => {
+      const answer = await this.#session.call(taxpayerList, query, options)
+      return { ...answer, data_list: answer.data_list ?? [] }
+    },
   }
 
   readonly orders = {

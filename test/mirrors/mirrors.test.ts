@@ -743,19 +743,27 @@ test('taxpayers are not marked gone because the platform lists fewer than it cou
   await company.db.query(`delete from dirsync.taxpayer where taxpayer_name like 'Short%'`)
 })
 
-test('taxpayers are not marked gone by null in place of a page; the run says so', async () => {
+test.each([
+  ['not marked gone by null in place of a page; the run says so', null, false],
+  [
+    'not marked gone by null in place of the list; the run says so',
+    { total_count: null, has_next: false, data_list: null },
+    false,
+  ],
+  ['marked gone by an empty list, also without a count', { data_list: [] }, true],
+])('taxpayers are %s', async (_, data, isGone) => {
   await seed('taxpayers', [{ identifier: 'ID-1', taxpayer_name: 'Null', taxpayer_nature: 1 }])
   await company.run('taxpayers')
   const match = { identifier: 'ID-1', taxpayer_nature: '1' }
-  const body = JSON.stringify({ code: 0, data: null })
+  const body = JSON.stringify({ code: 0, data })
   await company.control('POST', 'faults', [{ operation: 'taxpayer/findList', match, body, times: 1 }])
   expect(await company.run('taxpayers')).toMatchObject({
     state: 'done',
-    message: expect.stringMatching(/nothing of them is marked gone: 1, such as ID-1 1\.$/),
+    message: isGone ? null : expect.stringMatching(/nothing of them is marked gone: 1, such as ID-1 1\.$/),
     result: { calls: { 'taxpayer/findList': 4 } },
   })
   const kept = (await rowsOf(company, 'taxpayer')).filter(row => row.taxpayer_name === 'Null')
-  expect(kept).toMatchObject([{ gone_at: null }])
+  expect(kept).toMatchObject([{ gone_at: isGone ? expect.any(Date) : null }])
 })
 
 test('taxpayers are not marked gone by an answer about another number, which is asked for again', async () => {

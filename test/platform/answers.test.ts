@@ -294,9 +294,12 @@ test('a page of taxpayers', async () => {
 })
 
 test('null in place of a page of taxpayers is an empty one that counts nothing', async () => {
-  platform.plan('taxpayer/findList', ok(null), ok(null))
+  platform.plan('taxpayer/findList', ok(null), ok(null), ok(null))
   const none = { total_count: null, has_next: null, data_list: [] }
   expect(await client.taxpayers.page({ identifier: 'I' })).toEqual(none)
+  // As it came: a mirror has to tell the two apart.
+  const asItCame = await client.call('taxpayer/findList', { identifier: 'I' })
+  expect(asItCame).toEqual({ ...none, data_list: null })
   expect(await client.taxpayers.list({ identifier: 'I' }).next()).toEqual({ done: true, value: null })
 })
 

@@ -4,7 +4,6 @@ import {
   decimalOrNull,
   enterpriseCode,
   listOrNull,
-  rows,
   text,
   textOrNull,
   whole,
@@ -64,6 +63,7 @@ export const taxpayerList = defineOperation({
     page_no: whole(1, MOST_PAGES).optional(),
     page_size: whole(1, 100).optional(),
   }),
+  /** Null is not the same as no taxpayers, as of limit accounts. */
   response: z
     .object({
       total_count: wholeOrNull,
@@ -71,14 +71,16 @@ export const taxpayerList = defineOperation({
         .boolean()
         .nullish()
         .transform(value => value ?? null),
-      data_list: rows(taxpayer),
+      data_list: z.array(taxpayer).nullable(),
     })
     .nullable()
-    .transform(page => page ?? { total_count: null, has_next: null, data_list: [] }),
+    .transform(page => page ?? { total_count: null, has_next: null, data_list: null }),
   isAbout: ({ identifier }, { data_list }) =>
-    data_list.length === 0 || data_list.some(row => isAsked(identifier, row.identifier)),
+    !data_list?.length || data_list.some(row => isAsked(identifier, row.identifier)),
 })
 
 export type TaxpayerPageQuery = z.input<typeof taxpayerList.request>
 export type Taxpayer = z.output<typeof taxpayer>
-export type TaxpayerPage = z.output<typeof taxpayerList.response>
+export type TaxpayerAnswer = z.output<typeof taxpayerList.response>
+/** The same, empty where the platform says null. */
+export type TaxpayerPage = Omit<TaxpayerAnswer, 'data_list'> & { data_list: Taxpayer[] }

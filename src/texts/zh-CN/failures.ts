@@ -497,7 +497,7 @@ export const failures = {
     '平台计数多于实际返回行数的列表：{lists} 个，例如 {list}，平台计数为 {counted} 条，实际返回 {found} 条。',
   'said.unnumbered_orders': '含有无单号订单（未镜像）的日期：{lists} 个，例如 {list}（{keyless} 笔）。',
   'said.odd_lists':
-    '以 null 返回、为空且无计数，或含有无 ID 行的列表（其中任何内容都不标记为已不存在）：{lists} 个，例如 {list}。',
+    '以 null 返回或含有无 ID 行的列表（其中任何内容都不标记为已不存在）：{lists} 个，例如 {list}。',
   'said.everything_halted': '全部已停止',
   'said.enterprise_halted': '企业 {code} 已停止',
   'said.own_enterprise_halted': '未设企业编码的企业已停止',
