@@ -389,6 +389,19 @@ describe('a part of a held plan', () => {
       expect(await run(id)).toMatchObject({ state: 'held', undecided: 1 })
     })
 
+    test('unless its source of HR was taken away, and the person is told of no plan then', async () => {
+      const id = await held()
+      const part = await approve(id, keys('e0'))
+      await planAll()
+      await under.store.rows(`update dirsync.sync_run set hr_source = 'gone' where id in ($1, $2)`, [
+        id,
+        part,
+      ])
+      const commands = new Commands(under.store.pool, { actor: 'test' })
+      expect(await commands.cancel(part, null)).toEqual({ run: part, undecidedIn: null })
+      expect(await run(id)).toMatchObject({ state: 'held', undecided: 5 })
+    })
+
     test.each(['before it begins', 'while it sends'])(
       'after the last decision, when its held run went on: %s',
       async moment => {

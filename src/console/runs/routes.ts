@@ -132,7 +132,7 @@ export function runs({ pool }: Pick<Services, 'pool'>) {
           .int()
           .nullable()
           .describe(
-            'The held run in whose plan is undecided again what was not sent; null: it sends no part of one',
+            'The held run in whose plan is undecided again what was not sent; null: there is no such run',
           ),
       }),
       run: async (ask, { params, input }) => {

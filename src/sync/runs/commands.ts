@@ -38,7 +38,7 @@ interface DecidedPart {
 
 interface CancelledRun {
   run: number
-  /** The held run in whose plan is undecided again what was not sent, once it is no longer in hand; null: it sends no part of one. */
+  /** The held run in whose plan is undecided again what was not sent, once it is no longer in hand; null: there is none. */
   undecidedIn: number | null
 }
 
@@ -180,12 +180,13 @@ export class Commands {
   /** Cancels a run's waiting work; jobs in flight finish. */
   cancel(run: number, reason: string | null): Promise<CancelledRun> {
     return this.#do(async client => {
-      await scalar(client, 'select dirsync.cancel($1, $2)', [run, reason])
       const undecidedIn = await scalar<number | null>(
         client,
-        'select max(run_id) from dirsync.plan_decision where $1 in (run_id, part_run) and part_run is not null',
+        `select max((dirsync.part_sent_by(part_run)).run_id) from dirsync.plan_decision
+         where $1 in (run_id, part_run) and part_run is not null`,
         [run],
       )
+      await scalar(client, 'select dirsync.cancel($1, $2)', [run, reason])
       return { run, undecidedIn }
     })
   }

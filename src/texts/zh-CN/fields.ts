@@ -266,8 +266,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Without a filter: these, as user id or department code, or enterprise/user id':
     '没有筛选条件时：仅限这些，员工 ID 或部门编码，或“企业编码/员工 ID”',
   'The held run': '待审批的任务',
-  'The held run in whose plan is undecided again what was not sent; null: it sends no part of one':
-    '尚未发送的内容回到哪个待审批任务的计划里重新等待决定；null：该任务不发送任何计划的一部分',
+  'The held run in whose plan is undecided again what was not sent; null: there is no such run':
+    '尚未发送的内容回到哪个待审批任务的计划里重新等待决定；null：没有这样的任务',
   'The run that sends the part': '发送该部分的任务',
   'Whether other parts of the plan were decided before': '此前是否已审批过计划的其他部分',
   'The last `id` that the stream has sent': '事件流最近发送的 `id`',
