@@ -305,7 +305,7 @@ describe('plan', () => {
     )
     expect(await departments()).toMatchObject({
       verdict: 'would do nothing',
-      message: expect.stringContaining(`No department is deleted while run ${rows[0].id} is held`),
+      message: expect.stringContaining(`Run ${rows[0].id} was held, so no department was deleted`),
     })
     await deployment.own.pool.query('delete from dirsync.sync_run where id = $1', [rows[0].id])
   })

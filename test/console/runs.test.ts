@@ -672,7 +672,7 @@ describe('a part of a stored plan', () => {
         .replaceAll(/\s+/g, ' ')
     const english = await textOf('en')
     expect(english).toContain(`by run ${later}: already in sync`)
-    expect(english).toContain('the platform has all of it already: its rejection holds nothing back')
+    expect(english).toContain('the platform already has this change, so its rejection holds nothing back')
     const chinese = await textOf('zh-CN')
     expect(chinese).toMatch(new RegExp(`第 ${later} 号任务： ?本已一致`))
     expect(chinese).not.toContain('任务发送')

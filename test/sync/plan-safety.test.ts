@@ -1396,7 +1396,7 @@ describe('departments are checked against the last full reading of employees', (
     expect(worded(await plan())).toMatchObject({
       planned: 0,
       // It is read, too, when that run has long been decided.
-      message: `No department is deleted while run ${id} is held: the first run of departments after that looks again.`,
+      message: `Run ${id} was held, so no department was deleted; the next run of departments after its decision checks again.`,
     })
   })
 

@@ -52,8 +52,7 @@ export interface PlannedEntity {
   outcome: string | null
   /**
    * The later run that dealt with it, because HR had changed it by then, or a person had rejected it; null: no attempt that is
-   * still kept tells of one. Without a run: the platform was found to have all of it
-   * although it was rejected.
+   * still kept tells of one. Without a run: the platform was found to have all of it although it was rejected.
    */
   later: { run: number | null; outcome: string } | null
 }

@@ -138,8 +138,7 @@ const IS_OVER = `n."isHeld" and e.held_hash is not distinct from n."heldHash"`
 
 /**
  * For employees whom a person named, and those whose rejected row the platform has, HR's row is the one that was compared, as if
- * a plan had passed it. Those that waited for a
- * decision about an older row no longer do; a row held since stays.
+ * a plan had passed it. Those that waited for a decision about an older row no longer do; a row held since stays.
  */
 async function writePresent(client: ClientBase, done: Settlement[]): Promise<void> {
   const named = done.flatMap(settlement =>

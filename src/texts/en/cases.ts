@@ -318,7 +318,7 @@ export const cases = {
   'cases.about.unsettled_hr_row':
     'The plan and the worker kept reading different rows, or with different mappings, so nothing was sent. Make sure that all processes read the same HR in the same way.',
   'cases.about.no_permission':
-    'The platform does not permit this. A department is then not, or no longer, one of this enterprise.',
+    'The platform does not permit this: the department is not, or is no longer, in this enterprise.',
   'cases.about.not_applied':
     'The platform accepted the value but then showed another one: a rule or another system there overrides it. Find out which, or fix it in HR.',
   'cases.about.not_on_platform':

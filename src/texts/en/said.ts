@@ -367,7 +367,7 @@ export const saidTexts = {
   'said.mapping_differs':
     'No department is deleted while the mapping of this process is not that of the last plan that passed: give every process the same file, or, if it was just edited, wait for the next run of kind changes.',
   'said.employees_held':
-    'No department is deleted while run {run} is held: the first run of departments after that looks again.',
+    'Run {run} was held, so no department was deleted; the next run of departments after its decision checks again.',
   'said.employee_unlocated':
     'No department of an enterprise is deleted before the platform has told in which one each employee is. It has not told of {name}: see their page, or dirsync employee.',
   'said.enterprise_lost':
@@ -530,7 +530,7 @@ export const saidTexts = {
   'said.held_unsent': 'run {run} waits for a decision; until then only a sync by name sends it',
   'said.deletion_rejected': 'its deletion was rejected with run {run}',
   'said.rejected_unsent': 'rejected with run {run}; only a sync by name sends it',
-  'said.rejected_but_there': 'the platform has all of it already: its rejection holds nothing back',
+  'said.rejected_but_there': 'the platform already has this change, so its rejection holds nothing back',
   'said.leavers_unsent': 'nothing is sent about leavers',
   'said.keeps_own': 'HR has none, the platform keeps its own',
   // Wrong settings: what one holds, and what it should hold.

@@ -287,7 +287,7 @@ export const cases = {
   'cases.about.stray_row': '一个人事数据源中的某行属于另一数据源负责的企业。在移除或改正之前，该行不会同步。',
   'cases.about.unsettled_hr_row':
     '计划与工作进程多次读到不同的数据，或使用了不同的映射，因此未发送。请确认所有进程以相同方式读取同一人事系统。',
-  'cases.about.no_permission': '平台不允许该操作。如涉及部门，则该部门不属于该企业，或在该企业已不存在。',
+  'cases.about.no_permission': '平台不允许该操作：该部门不属于该企业，或在该企业已不存在。',
   'cases.about.not_applied':
     '平台接受了该值，但随后显示的仍是其他值，可能被平台上的规则或其他系统改回。请查明原因，或更正人事数据。',
   'cases.about.not_on_platform':

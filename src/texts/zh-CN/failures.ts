@@ -420,7 +420,8 @@ export const failures = {
     '在有同步任务按当前映射读取全部员工并通过检查之前，不会删除任何部门：请查看最近一次增量同步。',
   'said.mapping_differs':
     '本进程的映射与上一次通过检查的计划所用的映射不同，在此期间不会删除任何部门：请让所有进程使用相同的文件；如果刚刚修改过映射，请等待下一次增量同步。',
-  'said.employees_held': '第 {run} 号同步任务待审批期间不会删除任何部门：其后的第一次部门同步会重新检查。',
+  'said.employees_held':
+    '第 {run} 号同步任务当时待审批，因此未删除任何部门；其审批后的下一次部门同步会重新检查。',
   'said.employee_unlocated':
     '平台返回企业中每名员工所在的部门之前，不会删除该企业的任何部门。尚不清楚 {name} 所在的部门：请查看其页面，或运行 dirsync employee。',
   'said.enterprise_lost':
@@ -570,7 +571,7 @@ export const failures = {
   'said.held_unsent': '第 {run} 号同步任务待审批，在此之前只有单独同步该员工才会发送',
   'said.deletion_rejected': '该部门的删除已在第 {run} 号同步任务中驳回',
   'said.rejected_unsent': '已在第 {run} 号同步任务中驳回，只有单独同步该员工才会发送',
-  'said.rejected_but_there': '平台上已全部是该数据：驳回没有拦下任何内容',
+  'said.rejected_but_there': '平台上已有该变更的全部内容，驳回未拦下任何内容',
   'said.leavers_unsent': '离职员工的数据不会发送',
   'said.keeps_own': '人事系统中为空，平台保留原值',
   // Wrong settings: what one holds, and what it should hold.
