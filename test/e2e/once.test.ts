@@ -33,7 +33,7 @@ test('--once fails while a run is held, also when the rest of its plan passes th
   const [run] = first.json().runs.full
   expect(first.json().messages).toMatchObject([
     { run },
-    { message: expect.stringContaining(`while run ${run} is held`) },
+    { message: expect.stringContaining(`Run ${run} was held`) },
   ])
   await company.db.query('select dirsync.approve_part($1, $2)', [run, { key: 'e000' }])
   const second = await once()

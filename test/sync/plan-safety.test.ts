@@ -1281,7 +1281,7 @@ describe('departments are checked against the last full reading of employees', (
     expect(state).toBe('held')
     expect(worded(await plan(byName))).toMatchObject({
       planned: 0,
-      message: expect.stringContaining(`while run ${id} is held`),
+      message: expect.stringContaining(`Run ${id} was held`),
     })
     expect(await under.pending()).toEqual([])
   })
