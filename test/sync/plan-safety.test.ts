@@ -533,7 +533,7 @@ describe('a run that would change much', () => {
       update person set name = 'other' where userid = 'e5'`)
     const stays = [
       '4 of 10 employees would change, more than 2 and 10 %.',
-      'HR still has 1 of the held changes, so nothing is sent before a decision.',
+      'Of what is held, so much still differs in HR: 1. Nothing is sent before a decision.',
       'Since then HR has changed 4 rows: approval sends the plan as it was stored and leaves them to the next one.',
     ].join(' ')
     expect(worded(await tick(id))).toMatchObject({ state: 'held', planned: 4, message: stays })
@@ -558,20 +558,22 @@ describe('a run that would change much', () => {
     await change()
     const held = worded(await under.plan())
     await hr(`update person set name = 'n' || substr(userid, 2) where userid < 'e3'`)
-    expect(worded(await tick(held.id)).message).toMatch(/HR still has 1 .* Since then HR has changed 3 rows/)
+    expect(worded(await tick(held.id)).message).toMatch(
+      /still differs in HR: 1.* Since then HR has changed 3 rows/,
+    )
     await under.store.pool.query(`select dirsync.reject_part($1, '{"key": "e0"}', 'no')`, [held.id])
     await under.plan()
     expect(worded(await run(held.id))).toMatchObject({ state: 'held', message: held.message })
   })
 
-  test('is superseded once HR has other changes of the same employees instead', async () => {
+  test('waits also where HR has yet another row of one of its employees, which may be no better', async () => {
     await under.inSync(10)
     await change()
     const { id } = await under.plan()
-    await hr(`update person set name = 'n' || substr(userid, 2);
-      update person set name = 'right' where userid = 'e3'`)
-    expect(await tick(id)).toMatchObject({ state: 'superseded' })
-    expect(await under.pending()).toEqual(['e3'])
+    await hr(`update person set name = 'n' || substr(userid, 2) where userid <> 'e3';
+      update person set mobile = '13900000003' where userid = 'e3'`)
+    expect(await tick(id)).toMatchObject({ state: 'held' })
+    expect(await under.pending()).toEqual([])
   })
 
   test('waits for a decision about rows that a check found since and that would be held by themselves, too', async () => {
@@ -583,13 +585,38 @@ describe('a run that would change much', () => {
     await hr(`update person set name = 'n' || substr(userid, 2) where userid not in ('e3', 'e7')`)
     expect(worded(await tick(id))).toMatchObject({
       state: 'held',
-      message: expect.stringContaining('HR still has 2 of the held changes'),
+      message: expect.stringContaining('so much still differs in HR: 2.'),
     })
     expect(await under.pending()).toEqual([])
-    await hr(`update person set name = 'right' where userid in ('e3', 'e7')`)
+    await hr(`update person set name = 'n' || substr(userid, 2)`)
     expect(await tick(id)).toMatchObject({ state: 'superseded' })
-    expect(await under.pending()).toEqual(['e3', 'e7'])
+    expect(await under.pending()).toEqual([])
   })
+
+  test.each(['approve($1)', "reject($1, 'no')"])(
+    'is decided without what a check found since: %s; that is held by itself then',
+    async decision => {
+      await under.inSync(10)
+      await change()
+      const { id } = await under.plan()
+      await hr(`update person set name = 'wrong'`)
+      await tick(id)
+      await hr(`update person set name = 'n' || substr(userid, 2) where userid not in ('e3', 'e7')`)
+      await tick(id)
+      if (decision.startsWith('approve')) await approve(id)
+      else await under.store.pool.query(`select dirsync.${decision}`, [id])
+      const sent = await under.pending()
+      await under.plan()
+      await under.plan()
+      const { rows } = await under.store.pool.query(
+        `select id, planned from dirsync.sync_run where state = 'held'`,
+      )
+      expect(rows).toEqual([{ id: expect.any(Number), planned: 2 }])
+      expect(rows[0].id).toBeGreaterThan(id)
+      expect(await under.pending()).toEqual(sent)
+      expect(sent).not.toContain('e7')
+    },
+  )
 
   test('is superseded by a run with its max age', async () => {
     await under.inSync(10)
@@ -1315,7 +1342,7 @@ describe('departments are checked against the last full reading of employees', (
     await recheckHeldRun(under.store.pool, held.id)
     expect(worded(await under.planRequested(held.id, delivering(EMPLOYEES)))).toMatchObject({
       ...{ state: 'held', planned: 4, plan: { changed_since: 3 } },
-      message: expect.stringContaining('HR still has 1 of the held changes'),
+      message: expect.stringContaining('so much still differs in HR: 1.'),
     })
     expect(await under.pending()).toEqual([])
     await hr('update department set active = true, closed_at = null')
@@ -1336,7 +1363,7 @@ describe('departments are checked against the last full reading of employees', (
     await recheckHeldRun(under.store.pool, held.id)
     expect(worded(await under.planRequested(held.id, delivering(EMPLOYEES)))).toMatchObject({
       state: 'held',
-      message: expect.stringContaining('HR still has 1 of the held changes'),
+      message: expect.stringContaining('so much still differs in HR: 1.'),
     })
     expect(await under.pending()).toEqual([])
     await hr('update department set active = true, closed_at = null')

@@ -282,9 +282,12 @@ export function resultOfRefusal(
   })
 }
 
+/** A gateway answers so that has passed a call on, and got no answer itself. */
+const GAVE_UP = new Set([502, 504])
+
 /** A deletion that was sent, and to which no answer came. Its attempt says so: the next one goes by that. */
 function isLostDeletion({ operation, outcomeKnown, httpStatus }: PlatformError): boolean {
-  return operation === 'department/delete' && !outcomeKnown && httpStatus === undefined
+  return operation === 'department/delete' && !outcomeKnown && !(httpStatus && !GAVE_UP.has(httpStatus))
 }
 
 /**

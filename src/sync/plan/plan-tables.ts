@@ -716,33 +716,36 @@ const WAS_SENT = `exists (select from dirsync.employee e
   where e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
     and e.source_hash is not distinct from w.source_hash)`
 
-/** Condition on an employee `d` of `difference`: the stored plan of a run `r` has this very change. */
+/** Condition on an employee `d` of `difference`: the stored plan of a run `r` has a change of theirs, not necessarily to this row. */
 const IS_IN_PLAN = `exists (
   select from dirsync.planned_work w
   where w.run_id = r.id and w.operation = 'update-employee' and w.enterprise_code = d.enterprise_code
-    and w.entity_key = d.userid and w.source_hash is not distinct from d.hash and w.reason <> 'asked')`
+    and w.entity_key = d.userid and w.reason <> 'asked')`
 
 /** Whether employees change whose change the stored plan of a held run lacks. */
 export async function outgrowsPlan(db: ClientBase, heldRun: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from difference d cross join (select $1::bigint as id) r
-     where ${IS_CHANGING} and not ${IS_IN_PLAN} limit 1`,
+     -- Not an anti join, which a plan that was never analyzed makes quadratic.
+     where ${IS_CHANGING} and ${IS_IN_PLAN} is not true limit 1`,
     [heldRun],
   )
   return rowCount === 1
 }
 
-/** How many employees change who wait for the decision about a run of a source that is held as a whole. */
+/** How many employees change who wait for a decision because of a run of a source that is, or was, held as a whole. */
 export async function countStillHeld(db: ClientBase, source: string): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     `select count(*)::int as n from difference d
      where ${IS_CHANGING} and exists (
        select from dirsync.sync_run r
-       where ${IS_HELD_WHOLE} and r.kind in ${EMPLOYEE_KINDS_SQL} and r.hr_source = $1
-         and (${IS_IN_PLAN} or r.grown and exists (
-           select from dirsync.employee e
-           where e.enterprise_code = d.enterprise_code and e.userid = d.userid
-             and e.held_run = r.id and e.held_hash is not distinct from d.hash)))`,
+       where r.kind in ${EMPLOYEE_KINDS_SQL} and r.hr_source = $1
+         and (${IS_HELD_WHOLE} and ${IS_IN_PLAN}
+              -- What joined it is in no plan that a person could have decided about, also once that is decided.
+              or r.grown and exists (
+                select from dirsync.employee e
+                where e.enterprise_code = d.enterprise_code and e.userid = d.userid
+                  and e.held_run = r.id and not e.rejected)))`,
     [source],
   )
   return onlyRow(rows).n

@@ -391,7 +391,8 @@ export const saidTexts = {
     'HR says that {left} of {total} employees have left, more than {percent} %: the mapping may be wrong about who is active.',
   'said.departments_go':
     '{changing} of {total} departments would be deleted, more than {count} and {percent} %.',
-  'said.still_held': 'HR still has {count} of the held changes, so nothing is sent before a decision.',
+  'said.still_held':
+    'Of what is held, so much still differs in HR: {count}. Nothing is sent before a decision.',
   'said.was_rejected': '{count} of them was rejected before, with run {run} by {name}.',
   'said.were_rejected': '{count} of them were rejected before, with run {run} by {name}.',
   'said.unchanged_since': 'HR has not changed since.',

@@ -445,7 +445,7 @@ export const failures = {
   'said.most_left':
     '按人事数据，{total} 名员工中有 {left} 名已离职，超过 {percent}%：映射对在职的判断可能有误。',
   'said.departments_go': '共 {total} 个部门，其中 {changing} 个将被删除，超过 {count} 个且超过 {percent}%。',
-  'said.still_held': '待审批的变更中，仍有 {count} 项存在于人事数据中，因此在审批之前不发送任何内容。',
+  'said.still_held': '待审批的内容中仍有 {count} 项与人事数据不一致，因此在审批之前不发送任何内容。',
   'said.was_rejected': '其中 {count} 名曾在第 {run} 号同步任务中被 {name} 驳回。',
   'said.were_rejected': '其中 {count} 名曾在第 {run} 号同步任务中被 {name} 驳回。',
   'said.unchanged_since': '此后人事数据没有变化。',
