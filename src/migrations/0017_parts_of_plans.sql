@@ -12,8 +12,9 @@ comment on column dirsync.sync_run.undecided is
   'they are more than 0, they are sent by no plan.';
 alter table dirsync.sync_run add column grown boolean not null default false;
 comment on column dirsync.sync_run.grown is
-  'held: a later check would have been held by itself, with rows that the stored plan lacks. Those wait for the '
-  'decision as well, so that HR taking back the others does not send them.';
+  'While it was held, a later check would have been held by itself, with rows that the stored plan lacks. Those wait '
+  'as well, so that HR taking back the others does not send them; employees also once this plan is decided, as nobody '
+  'has seen them.';
 create index sync_run_part_of on dirsync.sync_run (part_of) where part_of is not null;
 
 -- HR rests for a multiple of the time that it was read. What happens meanwhile is compared with planned_at and

@@ -47,8 +47,8 @@ comment on column dirsync.process.queue_address is
 
 alter table dirsync.process add column secret_print text;
 comment on column dirsync.process.secret_print is
-  'The beginning of a hash of the platform''s application secret that the process has; null: it is of an earlier version. One with '
-  'another secret than the others is refused by the platform, which halts all calls.';
+  '32 bits of a key derived from the platform''s application secret and id, to tell different secrets apart; null: it is of an '
+  'earlier version. The platform refuses the calls of a process with a wrong secret, and that halts the calls of all.';
 
 -- What counts of a row whose employee has left -----------------------------------------------------
 

@@ -533,7 +533,7 @@ describe('a run that would change much', () => {
       update person set name = 'other' where userid = 'e5'`)
     const stays = [
       '4 of 10 employees would change, more than 2 and 10 %.',
-      'Of what is held, so much still differs in HR: 1. Nothing is sent before a decision.',
+      'Held employees or departments that still differ in HR: 1. Nothing is sent before a decision.',
       'Since then HR has changed 4 rows: approval sends the plan as it was stored and leaves them to the next one.',
     ].join(' ')
     expect(worded(await tick(id))).toMatchObject({ state: 'held', planned: 4, message: stays })
@@ -559,7 +559,7 @@ describe('a run that would change much', () => {
     const held = worded(await under.plan())
     await hr(`update person set name = 'n' || substr(userid, 2) where userid < 'e3'`)
     expect(worded(await tick(held.id)).message).toMatch(
-      /still differs in HR: 1.* Since then HR has changed 3 rows/,
+      /still differ in HR: 1.* Since then HR has changed 3 rows/,
     )
     await under.store.pool.query(`select dirsync.reject_part($1, '{"key": "e0"}', 'no')`, [held.id])
     await under.plan()
@@ -585,7 +585,7 @@ describe('a run that would change much', () => {
     await hr(`update person set name = 'n' || substr(userid, 2) where userid not in ('e3', 'e7')`)
     expect(worded(await tick(id))).toMatchObject({
       state: 'held',
-      message: expect.stringContaining('so much still differs in HR: 2.'),
+      message: expect.stringContaining('that still differ in HR: 2.'),
     })
     expect(await under.pending()).toEqual([])
     await hr(`update person set name = 'n' || substr(userid, 2)`)
@@ -1342,7 +1342,7 @@ describe('departments are checked against the last full reading of employees', (
     await recheckHeldRun(under.store.pool, held.id)
     expect(worded(await under.planRequested(held.id, delivering(EMPLOYEES)))).toMatchObject({
       ...{ state: 'held', planned: 4, plan: { changed_since: 3 } },
-      message: expect.stringContaining('so much still differs in HR: 1.'),
+      message: expect.stringContaining('that still differ in HR: 1.'),
     })
     expect(await under.pending()).toEqual([])
     await hr('update department set active = true, closed_at = null')
@@ -1363,7 +1363,7 @@ describe('departments are checked against the last full reading of employees', (
     await recheckHeldRun(under.store.pool, held.id)
     expect(worded(await under.planRequested(held.id, delivering(EMPLOYEES)))).toMatchObject({
       state: 'held',
-      message: expect.stringContaining('so much still differs in HR: 1.'),
+      message: expect.stringContaining('that still differ in HR: 1.'),
     })
     expect(await under.pending()).toEqual([])
     await hr('update department set active = true, closed_at = null')

@@ -178,7 +178,7 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
       title: message,
       what: isOver || story.blocker?.has_changed ? null : holderWords(ask, story),
       todo: isOver ? null : remedy,
-      next: joined([...(isRetried ? retryWords(ask, story) : nextWords(ask, story))], ' '),
+      next: joined(isRetried ? retryWords(ask, story) : nextWords(ask, story), ' '),
     },
   ]
 }

@@ -47,7 +47,7 @@ export interface DepartmentFacts {
   lost: ReadonlySet<string>
   /** A run's deletions, without those that failed before: they wait for the retry of their case. */
   deletions: DueDeletion[]
-  /** How many of these wait for the decision about a run that is held as a whole. */
+  /** How many of these wait for the decision about a run that is held as a whole: those of its plan, or all once it has grown. */
   stillHeld: number
   /** Everything that HR wants deleted, whatever its state so far. */
   wanted: DueDeletion[]

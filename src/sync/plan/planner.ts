@@ -250,8 +250,8 @@ export class Planner {
 
   /**
    * Plans a run: its work goes into the outbox, or its plan is stored until a decision, or neither. For a run that is held
-   * already HR is checked again: if HR has none of its undecided changes left and looks right, another run takes its place; else
-   * its plan stays as it is. Other work passes one by that is decided in parts.
+   * already HR is checked again: if nothing of what it holds differs in HR any more (of a first run: if few enough have left) and
+   * HR looks right, another run takes its place; else its plan stays as it is. Other work passes one by that is decided in parts.
    * @returns null, with nothing written, where only a plan of all rows can tell
    */
   async #check(db: ClientBase, run: PlannableRun, signal: AbortSignal): Promise<PlannedRun | null> {

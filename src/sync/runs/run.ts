@@ -117,7 +117,7 @@ export interface Run {
   planned: number | null
   /** Of a run that is decided in parts: rows of its plan that are not decided yet. */
   undecided: number | null
-  /** Of a held run: a later check would have been held by itself, with rows that its stored plan lacks. */
+  /** While it was held, a later check would have been held by itself, with rows that its stored plan lacks. It stays so once decided. */
   grown: boolean
   plan: PlanSummary | null
   result: RunResult | null
@@ -588,10 +588,10 @@ export async function runsInParts(db: ClientBase, source: string, lock: boolean)
 }
 
 /**
- * HR was checked again and still looks harmful: the stored plan stays, and its run says what has changed since.
- * @param what nothing: its message stays
+ * HR was checked again, and the stored plan stays: its run says what has changed since.
+ * @param what if empty, its message stays
  * @param changedSince rows that HR has changed since the plan was stored; null when that is not known
- * @param hasGrown whether HR would be held by itself, with rows that the stored plan lacks
+ * @param hasGrown whether the new plan would be held by itself, with rows that the stored one lacks
  */
 export async function keepHeld(
   db: ClientBase,

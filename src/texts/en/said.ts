@@ -392,7 +392,7 @@ export const saidTexts = {
   'said.departments_go':
     '{changing} of {total} departments would be deleted, more than {count} and {percent} %.',
   'said.still_held':
-    'Of what is held, so much still differs in HR: {count}. Nothing is sent before a decision.',
+    'Held employees or departments that still differ in HR: {count}. Nothing is sent before a decision.',
   'said.was_rejected': '{count} of them was rejected before, with run {run} by {name}.',
   'said.were_rejected': '{count} of them were rejected before, with run {run} by {name}.',
   'said.unchanged_since': 'HR has not changed since.',
