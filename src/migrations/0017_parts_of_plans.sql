@@ -12,7 +12,7 @@ comment on column dirsync.sync_run.undecided is
   'they are more than 0, they are sent by no plan.';
 alter table dirsync.sync_run add column grown boolean not null default false;
 comment on column dirsync.sync_run.grown is
-  'While it was held, a later check would have been held by itself, with rows that the stored plan lacks. Those wait '
+  'While it was held, a later check would have been held by rows that the stored plan lacks alone. Those wait '
   'as well, so that HR taking back the others does not send them; employees also once this plan is decided, as nobody '
   'has seen them.';
 create index sync_run_part_of on dirsync.sync_run (part_of) where part_of is not null;

@@ -593,6 +593,17 @@ describe('a run that would change much', () => {
     expect(await under.pending()).toEqual([])
   })
 
+  test('leaves a few changes that come meanwhile to the next plan, which passes once it is decided', async () => {
+    await under.inSync(10)
+    await change()
+    const { id } = await under.plan()
+    await hr(`update person set mobile = '13900000008' where userid = 'e8'`)
+    expect(await tick(id)).toMatchObject({ state: 'held' })
+    await approve(id)
+    await under.plan()
+    expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3', 'e8'])
+  })
+
   test.each(['approve($1)', "reject($1, 'no')"])(
     'is decided without what a check found since: %s; that is held by itself then',
     async decision => {

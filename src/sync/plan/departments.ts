@@ -125,7 +125,8 @@ export async function planDepartments(
     },
     outgrows: async held => {
       const stored = new Set((await storedDeletions(db, held)).map(nameOf))
-      return work.some(one => !stored.has(nameOf(one)))
+      const joined = work.filter(one => !stored.has(nameOf(one))).length
+      return trips(limits.departments, joined, total)
     },
     undecided: async held => {
       const { stored, wanted } = await undecided(held)

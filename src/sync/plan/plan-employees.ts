@@ -50,11 +50,11 @@ import {
   changedEmployees,
   compare,
   countChangedSince,
+  countJoined,
   countStillHeld,
   countUndecided,
   type Difference,
   markHeld,
-  outgrowsPlan,
   stageRows,
   stageScan,
   storeEmployeePlan,
@@ -71,7 +71,7 @@ export async function planEverybody(
   signal: AbortSignal,
 ): Promise<CheckedPlan> {
   const planned = await planEmployees(db, source.hr, run, limits, signal, source)
-  return employeePlan(db, source, planned, { isFull: run.kind === 'full' })
+  return employeePlan(db, source, planned, { breaker: limits.breaker, isFull: run.kind === 'full' })
 }
 
 /**
@@ -82,7 +82,7 @@ function employeePlan(
   db: ClientBase,
   source: NamedSource,
   planned: PlannedRun,
-  { isFull = false, missing = [] }: { isFull?: boolean; missing?: EmployeeKey[] },
+  { breaker, isFull = false, missing = [] }: { breaker: Breaker; isFull?: boolean; missing?: EmployeeKey[] },
 ): CheckedPlan {
   const { readAll = false, source: scanned } = planned
   const compared = { readAll, codes: source.codes }
@@ -98,7 +98,7 @@ function employeePlan(
     store: id => storeEmployeePlan(db, id),
     mark: id => markHeld(db, id, compared),
     changedSince: held => countChangedSince(db, held, source.codes),
-    outgrows: held => outgrowsPlan(db, held),
+    outgrows: async held => trips(breaker, await countJoined(db, held), planned.plan?.total ?? 0),
     undecided: held => countUndecided(db, held, source.codes),
   }
 }
@@ -355,7 +355,10 @@ export async function planTriggered(
     ...{ ...PASSED, readAll: false, inScope, plan: { reasons, sample, total }, mapping },
     ...(isOdd && { message: message('said.changed_all_lack', { count: changed.length }) }),
   }
-  return employeePlan(db, source, planned, { missing: [...missing, ...waiting.map(({ key }) => key)] })
+  return employeePlan(db, source, planned, {
+    breaker,
+    missing: [...missing, ...waiting.map(({ key }) => key)],
+  })
 }
 
 /** The plan of a run of employees whom a person named: those that HR or dirsync knows by that user id, in any enterprise. */

@@ -722,15 +722,15 @@ const IS_IN_PLAN = `exists (
   where w.run_id = r.id and w.operation = 'update-employee' and w.enterprise_code = d.enterprise_code
     and w.entity_key = d.userid and w.reason <> 'asked')`
 
-/** Whether employees change whose change the stored plan of a held run lacks. */
-export async function outgrowsPlan(db: ClientBase, heldRun: number): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `select from difference d cross join (select $1::bigint as id) r
+/** How many employees change of whom the stored plan of a held run has nothing. */
+export async function countJoined(db: ClientBase, heldRun: number): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `select count(*)::int as n from difference d cross join (select $1::bigint as id) r
      -- Not an anti join, which a plan that was never analyzed makes quadratic.
-     where ${IS_CHANGING} and ${IS_IN_PLAN} is not true limit 1`,
+     where ${IS_CHANGING} and ${IS_IN_PLAN} is not true`,
     [heldRun],
   )
-  return rowCount === 1
+  return onlyRow(rows).n
 }
 
 /** How many employees change who wait for a decision because of a run of a source that is, or was, held as a whole. */
@@ -742,7 +742,8 @@ export async function countStillHeld(db: ClientBase, source: string): Promise<nu
        where r.kind in ${EMPLOYEE_KINDS_SQL} and r.hr_source = $1
          and (${IS_HELD_WHOLE} and ${IS_IN_PLAN}
               -- What joined it is in no plan that a person could have decided about, also once that is decided.
-              or r.grown and exists (
+              -- Beside one that is decided in parts, everything else goes on.
+              or r.grown and not (r.state = 'held' and r.undecided is not null) and exists (
                 select from dirsync.employee e
                 where e.enterprise_code = d.enterprise_code and e.userid = d.userid
                   and e.held_run = r.id and not e.rejected)))`,

@@ -117,7 +117,7 @@ export interface Run {
   planned: number | null
   /** Of a run that is decided in parts: rows of its plan that are not decided yet. */
   undecided: number | null
-  /** While it was held, a later check would have been held by itself, with rows that its stored plan lacks. It stays so once decided. */
+  /** While it was held, a later check would have been held by rows that its stored plan lacks alone. It stays so once decided. */
   grown: boolean
   plan: PlanSummary | null
   result: RunResult | null
@@ -394,7 +394,7 @@ export interface CheckedPlan {
   mark?(held: number): Promise<void>
   /** How many rows differ from the stored plan of a held run. */
   changedSince?(held: number): Promise<number>
-  /** Whether it has rows that the stored plan of a held run lacks. */
+  /** Whether it would be held by what the stored plan of a held run lacks alone. */
   outgrows?(held: number): Promise<boolean>
   /**
    * Of a held run that is decided in parts: how many undecided rows still differ in HR, and how many have another row there than
@@ -591,7 +591,7 @@ export async function runsInParts(db: ClientBase, source: string, lock: boolean)
  * HR was checked again, and the stored plan stays: its run says what has changed since.
  * @param what if empty, its message stays
  * @param changedSince rows that HR has changed since the plan was stored; null when that is not known
- * @param hasGrown whether the new plan would be held by itself, with rows that the stored one lacks
+ * @param hasGrown whether the new plan would be held by the rows alone that the stored one lacks
  */
 export async function keepHeld(
   db: ClientBase,
