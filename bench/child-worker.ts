@@ -11,6 +11,7 @@ import { type CallReport, PlatformClient } from '../src/platform/client.ts'
 import { PostgresTokenStore } from '../src/platform/token-store.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
 import { JOBS_AT_A_TIME, keysInHand } from '../src/sync/outbox/job-size.ts'
+import { OwnSecret } from '../src/sync/processes/refused.ts'
 import { JobProcessor } from '../src/sync/work/job-processor.ts'
 import { answerParent, NO_LIMIT } from './child.ts'
 import { openHr } from './planned-database.ts'
@@ -48,6 +49,7 @@ answerParent<WorkTask, number>(async task => {
     client,
     hr: HrSources.one(hr),
     locks,
+    secret: new OwnSecret(pool, ''),
     logger,
     concurrentCalls: concurrency,
     limits: { gate: { maxFewerRows: 20, maxEmptied: 20 }, departmentGraceMs: 0 },

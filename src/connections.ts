@@ -170,12 +170,14 @@ export function queueAddress({ REDIS_URL }: Pick<Config, 'REDIS_URL'>): string {
   return REDIS_URL === null ? 'PostgreSQL' : `Redis ${redisPlace(REDIS_URL)}`
 }
 
-/** Tells processes with different application secrets apart, and nothing else: 32 bits of a derived key. */
+/** Tells apart processes whose calls are signed differently, and nothing else: 32 bits of a derived key. */
 export function secretPrint({
   PLATFORM_APP_ID,
   PLATFORM_APP_SECRET,
-}: Pick<Config, 'PLATFORM_APP_ID' | 'PLATFORM_APP_SECRET'>): string {
-  const derived = hkdfSync('sha256', PLATFORM_APP_SECRET, PLATFORM_APP_ID, 'dirsync process', 4)
+  PLATFORM_SIGN_ALGORITHM,
+}: Pick<Config, 'PLATFORM_APP_ID' | 'PLATFORM_APP_SECRET' | 'PLATFORM_SIGN_ALGORITHM'>): string {
+  const signing = `dirsync process ${PLATFORM_SIGN_ALGORITHM}`
+  const derived = hkdfSync('sha256', PLATFORM_APP_SECRET, PLATFORM_APP_ID, signing, 4)
   return Buffer.from(derived).toString('hex')
 }
 

@@ -21,13 +21,14 @@ import type { Logger } from './lib/logger.ts'
 import type { Loop, Loops } from './lib/loop.ts'
 import { migrate } from './lib/migrate.ts'
 import { SessionLocks } from './lib/session-locks.ts'
+import { Shift } from './lib/shift.ts'
 import { Stops } from './lib/stops.ts'
 import { Tracer, type Tracing, UNTRACED } from './lib/tracing.ts'
 import { mirrorRunner } from './mirrors/mirror-runner.ts'
 import { startReceiver } from './money/receiver.ts'
 import { refundSettler } from './money/settle.ts'
 import { openOtlp } from './otlp.ts'
-import { PLATFORM_CODES } from './platform/codes.ts'
+import { entryOfCode, PLATFORM_CODES } from './platform/codes.ts'
 import { createQueueBackend, type QueueBackend } from './queue/backend.ts'
 import { bulkRunner } from './sync/cases/bulk.ts'
 import { coordinator, hrReadings } from './sync/coordinator.ts'
@@ -39,12 +40,15 @@ import { claimSources } from './sync/plan/claim-sources.ts'
 import { Planner } from './sync/plan/planner.ts'
 import {
   deregister,
+  FITS,
   heartbeat,
+  type Misfit,
   NEEDED_ROLES,
   type Pacing,
   type QueueState,
   type Role,
 } from './sync/processes/process.ts'
+import { OwnSecret } from './sync/processes/refused.ts'
 import { HrPoller } from './sync/runs/hr-poller.ts'
 import { noticeRestore, restoreWatch } from './sync/runs/restored.ts'
 import { HrChanges, requestScheduledRun } from './sync/runs/run-requests.ts'
@@ -192,6 +196,9 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   return { ...options, hr, pool, queue, deployment, entry, cronJobs, tracing, notified: [] }
 }
 
+const REFUSED =
+  'the platform refuses the application secret of this process, and others work with another one: it leaves all jobs to them. Give all processes the same PLATFORM_APP_SECRET and PLATFORM_SIGN_ALGORITHM, and restart this one'
+
 const OUTDATED =
   'another process was started later with other HR sources: this one plans and sends nothing for those that differ. Give both the same HR_SOURCES, and restart this one'
 
@@ -226,6 +233,7 @@ async function register(pool: Pool, { config, roles, logger }: ServiceOptions, h
     ...{ hrOwners: hr.owners, hrAddresses: hrAddresses(config) },
     ...{ queueAddress: queueAddress(config), secretPrint: secretPrint(config) },
   }
+  const secret = new OwnSecret(pool, me.secretPrint)
   let pacing: (() => Pacing) | undefined
   let queue: QueueState | undefined
   let consoleUrl: string | undefined
@@ -234,8 +242,10 @@ async function register(pool: Pool, { config, roles, logger }: ServiceOptions, h
   const sign = async () => {
     const pacer = pacing?.() ?? null
     const was = isOutdated
-    isOutdated = await heartbeat(pool, { ...me, pacer, queue, consoleUrl })
+    const misfit = await heartbeat(pool, { ...me, pacer, queue, consoleUrl })
+    isOutdated = misfit.outdated
     if (isOutdated !== was) for (const told of watching) told(isOutdated)
+    secret.see(misfit.refused)
   }
   // While the database is away, the next one tells.
   const beat = () => sign().catch(error => logger.debug({ error }, 'no heartbeat'))
@@ -257,8 +267,9 @@ async function register(pool: Pool, { config, roles, logger }: ServiceOptions, h
       consoleUrl = url
       return sign()
     },
-    /** Whether another process was started later with other HR sources. */
-    isOutdated: () => isOutdated,
+    secret,
+    /** What this process leaves to others. */
+    misfit: (): Misfit => ({ outdated: isOutdated, refused: secret.isRefused }),
     /** From now on `told` is called when that becomes so, and when it is over. */
     watchSources(told: (isOutdated: boolean) => void): Promise<void> {
       watching.push(told)
@@ -281,7 +292,7 @@ async function startConsoleRole(core: Core, stops: Stops): Promise<Console> {
     roles,
     version: VERSION,
     checkQueue: works ? () => queue.check() : null,
-    isOutdated: () => works && core.entry.isOutdated(),
+    misfit: () => (works ? core.entry.misfit() : FITS),
     platformCodes: Object.keys(PLATFORM_CODES),
     hr,
     platform: onceNeeded(() => {
@@ -319,13 +330,26 @@ const FOLLOW_PACER_MS = 500
 /** How long running jobs may take to end by themselves. */
 const JOBS_END_WITHIN_MS = 6000
 
-/** Does the jobs of the queue, settles refunds and reads the mirrors: everything that calls the platform. */
+/**
+ * Does the jobs of the queue, settles refunds and reads the mirrors: everything that calls the platform. While it refuses this
+ * process's secret, others do.
+ */
 async function startWorker(core: Core, web: Console | null, stops: Stops): Promise<Loop> {
-  const { config, pool, hr, tracing, logger } = core
+  const { config, pool, hr, tracing } = core
+  const { secret } = core.entry
+  const logger = core.logger.child({ component: 'worker' })
   const most = config.WORKER_CONCURRENCY
-  const client = connectPlatform(config, pool, logger, { onCall: web?.metrics.observeCall, tracing })
+  const client = connectPlatform(config, pool, core.logger, {
+    onCall(call) {
+      web?.metrics.observeCall(call)
+      // Not every call's failure raises a halt.
+      if (entryOfCode(Number(call.code))?.category === 'credentials')
+        secret.leaveToOthers().catch(error => logger.debug({ error }, 'a refused secret was not noted'))
+    },
+    tracing,
+  })
   stops.afterwards(async () => client[Symbol.asyncDispose]())
-  const locks = new SessionLocks(config.DATABASE_URL, logger)
+  const locks = new SessionLocks(config.DATABASE_URL, core.logger)
   stops.afterwards(() => locks.close())
 
   const pacing = () => client.pacing()
@@ -338,7 +362,8 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
     client,
     hr,
     locks,
-    logger: logger.child({ component: 'worker' }),
+    secret,
+    logger,
     concurrentCalls: most,
     limits: limitsOf(config),
     tracing,
@@ -347,36 +372,56 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
   const followPacer = () => processor.setRoom(keysInHand(most, permitted(client.pacing())))
   followPacer()
   const following = setInterval(followPacer, FOLLOW_PACER_MS)
-  const worker = core.queue.work((job, signal) => processor.process(job, signal), {
-    concurrency: JOBS_AT_A_TIME,
-    logger,
+  const shift = new Shift({
+    begin() {
+      const worker = core.queue.work((job, signal) => processor.process(job, signal), {
+        concurrency: JOBS_AT_A_TIME,
+        logger: core.logger,
+      })
+      const settler = refundSettler({
+        pool,
+        client,
+        logger: core.logger.child({ component: 'refunds' }),
+        notCarriedOutAfterMs: config.REFUND_LOST_AFTER_HOURS * 3_600_000,
+      })
+      const mirrors = mirrorRunner({
+        pool,
+        client,
+        locks,
+        secret,
+        logger: core.logger.child({ component: 'mirrors' }),
+        tracing,
+        ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
+        orderDays: config.PAYMENT_ORDER_DAYS,
+        taxpayerIdentifiers: config.TAXPAYER_IDENTIFIERS,
+      })
+      settler.start()
+      mirrors.start()
+      return {
+        mirrors,
+        async end() {
+          await Promise.all([worker.close(JOBS_END_WITHIN_MS), settler.stop(), mirrors.stop()])
+        },
+      }
+    },
+    failed: error => logger.error({ error }, 'the work was not taken up, or laid down'),
   })
+  secret.watch(isRefused => {
+    if (isRefused) logger.error(REFUSED)
+    else logger.info('this process goes on with the work')
+    shift.set(!isRefused)
+  })
+  shift.set(!secret.isRefused)
   stops.work(async () => {
     const at = performance.now()
     clearInterval(following)
-    await worker.close(JOBS_END_WITHIN_MS)
+    await shift.end()
     await processor.close(Math.max(0, JOBS_END_WITHIN_MS - (performance.now() - at)))
   })
 
-  const settler = refundSettler({
-    pool,
-    client,
-    logger: logger.child({ component: 'refunds' }),
-    notCarriedOutAfterMs: config.REFUND_LOST_AFTER_HOURS * 3_600_000,
-  })
-  const mirrors = mirrorRunner({
-    pool,
-    client,
-    locks,
-    logger: logger.child({ component: 'mirrors' }),
-    tracing,
-    ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
-    orderDays: config.PAYMENT_ORDER_DAYS,
-    taxpayerIdentifiers: config.TAXPAYER_IDENTIFIERS,
-  })
-  const probe = probeAccount({ pool, client, logger })
-  keepRunning(stops, settler, mirrors, probe)
-  onNotified(core, 'run', () => mirrors.wake())
+  const probe = probeAccount({ pool, client, secret, logger: core.logger })
+  keepRunning(stops, probe)
+  onNotified(core, 'run', () => shift.present?.mirrors.wake())
   return probe
 }
 

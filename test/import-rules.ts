@@ -35,7 +35,7 @@ export const RULES: Record<string, Rule> = {
   'src/sync/cases/': sync('runs', 'outbox'),
   'src/sync/plan/': sync('runs', 'outbox', 'cases'),
   'src/sync/settle/': sync('runs', 'outbox', 'cases'),
-  'src/sync/work/': sync('runs', 'outbox', 'plan', 'settle'),
+  'src/sync/work/': sync('runs', 'processes', 'outbox', 'plan', 'settle'),
   'src/sync/health/': sync('runs', 'processes', 'outbox', 'cases'),
   'src/sync/': { may: SYNC, types: SHARED_TYPES },
   'src/workbench/': { may: ['src/lib/', 'src/directory/', 'src/hr/'] },

@@ -194,6 +194,10 @@ export const DATABASE_METRICS = {
     help: 'Living processes with other HR sources than the one that was started last.',
     read: ({ outdatedProcesses }) => one(outdatedProcesses.length),
   },
+  dirsync_processes_refused: {
+    help: 'Living processes whose application secret the platform refuses, so that they leave the work to others.',
+    read: ({ refusedProcesses }) => one(refusedProcesses.length),
+  },
   dirsync_database_size_bytes: {
     help: 'Size of the database of dirsync.',
     read: ({ database }) => one(database.bytes),

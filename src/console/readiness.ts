@@ -4,6 +4,7 @@ import type { Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
 import { within } from '../lib/waiting.ts'
 import { readHalts } from '../sync/outbox/halts.ts'
+import type { Misfit } from '../sync/processes/process.ts'
 import { inLanguage } from '../texts/failures.ts'
 import { inEnglish } from '../texts/message.ts'
 
@@ -14,7 +15,7 @@ export type Phase = 'starting' | 'running' | 'stopping'
 
 /** Something that the process cannot work without. It reveals no internals, because the probe is public. */
 interface Missing {
-  part: 'process' | 'database' | 'schema' | 'queue' | 'hr_sources'
+  part: 'process' | 'database' | 'schema' | 'queue' | 'hr_sources' | 'credentials'
   problem: string
   remedy: string
 }
@@ -34,23 +35,23 @@ export class Readiness {
   phase: Phase = 'starting'
   readonly #pool: Pool
   readonly #checkQueue: (() => Promise<unknown>) | null
-  readonly #isOutdated: () => boolean
+  readonly #misfit: () => Misfit
   readonly #logger: Logger
   #missing = ''
   #checking: Promise<ReadinessReport> | undefined
 
   /**
    * @param options.checkQueue rejects if the queue is down or refuses writes; null if the process works without it
-   * @param options.isOutdated whether a process that started later has other HR sources than this one
+   * @param options.misfit what this process leaves to others
    */
   constructor(options: {
     pool: Pool
     checkQueue: (() => Promise<unknown>) | null
-    isOutdated: () => boolean
+    misfit: () => Misfit
     logger: Logger
   }) {
     this.#pool = options.pool
-    this.#isOutdated = options.isOutdated
+    this.#misfit = options.misfit
     this.#checkQueue = options.checkQueue
     this.#logger = options.logger
   }
@@ -72,7 +73,9 @@ export class Readiness {
     }
     let halts: ReadinessReport['halts'] = []
     if (this.phase !== 'running') missing.push(phaseProblem(this.phase))
-    if (this.#isOutdated()) missing.push(SOURCES_PROBLEM)
+    const { outdated, refused } = this.#misfit()
+    if (outdated) missing.push(SOURCES_PROBLEM)
+    if (refused) missing.push(CREDENTIALS_PROBLEM)
     await Promise.all([
       within(TIMEOUT_MS, this.#readDatabase()).then(found => {
         halts = found.halts
@@ -138,6 +141,14 @@ const SOURCES_PROBLEM: Missing = {
   problem:
     'another process was started later with other HR sources, so this one does nothing for those that differ',
   remedy: 'Give both the same HR_SOURCES, and restart this one.',
+}
+
+const CREDENTIALS_PROBLEM: Missing = {
+  part: 'credentials',
+  problem:
+    'the platform refuses the application secret of this process, so it leaves all jobs to others, which have another one',
+  remedy:
+    'Give all processes the same PLATFORM_APP_SECRET and PLATFORM_SIGN_ALGORITHM, and restart this one.',
 }
 
 function schemaProblem(lacking: string[]): Missing {

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 import { createPool } from '../lib/database.ts'
 import { closeServer, type ListenTrouble, listeningUrl, listenTrouble } from '../lib/http-server.ts'
-import type { Role } from '../sync/processes/process.ts'
+import type { Misfit, Role } from '../sync/processes/process.ts'
 import { CodedError } from '../texts/message.ts'
 import { buildApp } from './app.ts'
 import { oidcSettings } from './auth/oidc.ts'
@@ -38,7 +38,7 @@ interface Console {
  * Starts the console role: health, readiness and metrics over HTTP. It has its own database connections, so a busy
  * worker does not make it look dead, and a scrape does not slow the worker.
  * @param options.checkQueue rejects if the queue is down; null if the process does not need it
- * @param options.isOutdated see `Readiness`
+ * @param options.misfit see `Readiness`
  * @param options.platformCodes the platform's codes that may become labels of metrics
  * @throws ConsoleError if it cannot listen on CONSOLE_HOST and CONSOLE_PORT
  */
@@ -48,11 +48,11 @@ export async function startConsole(
     roles: readonly Role[]
     version: string
     checkQueue: (() => Promise<unknown>) | null
-    isOutdated: () => boolean
+    misfit: () => Misfit
     platformCodes: Iterable<string>
   } & Pick<Services, 'hr' | 'platform' | 'env' | 'program' | 'logger'>,
 ): Promise<Console> {
-  const { config, version, roles, checkQueue, isOutdated, hr, platform, env, program } = options
+  const { config, version, roles, checkQueue, misfit, hr, platform, env, program } = options
   const logger = options.logger.child({ component: 'console' })
   const pool = createPool(config.DATABASE_URL, {
     max: CONNECTIONS,
@@ -61,7 +61,7 @@ export async function startConsole(
     timeoutMs: STATEMENT_TIMEOUT_MS,
   })
   const metrics = new ProcessMetrics({ version, platformCodes: options.platformCodes })
-  const readiness = new Readiness({ pool, checkQueue, isOutdated, logger })
+  const readiness = new Readiness({ pool, checkQueue, misfit, logger })
   const databaseMetrics = new DatabaseMetrics({
     pool,
     onTrouble: error => logger.debug({ error }, 'metrics without the figures of the database, which is away'),

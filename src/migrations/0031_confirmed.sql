@@ -48,7 +48,12 @@ comment on column dirsync.process.queue_address is
 alter table dirsync.process add column secret_print text;
 comment on column dirsync.process.secret_print is
   '32 bits of a key derived from the platform''s application secret and id, to tell different secrets apart; null: it is of an '
-  'earlier version. The platform refuses the calls of a process with a wrong secret, and that halts the calls of all.';
+  'earlier version.';
+
+alter table dirsync.process add column refused_at timestamptz;
+comment on column dirsync.process.refused_at is
+  'When the platform last refused the application secret of the process, while others work with another one: it leaves the work to '
+  'them, and asks again every five minutes. Null: it is not refused.';
 
 -- What counts of a row whose employee has left -----------------------------------------------------
 

@@ -3,7 +3,7 @@ import { transaction } from '../lib/database.ts'
 import type { FailureCategory } from '../platform/codes.ts'
 import { mirrorCases, recordFailure } from '../sync/cases/cases.ts'
 import { MAX_ATTEMPTS, retryDelay } from '../sync/outbox/backoff.ts'
-import { halt } from '../sync/outbox/halts.ts'
+import { haltForPlatform } from '../sync/outbox/halts.ts'
 import {
   type Again,
   failure,
@@ -25,7 +25,7 @@ import {
 } from './mirror.ts'
 import type { MirrorWorkDependencies } from './mirror-reader.ts'
 
-type Dependencies = Pick<MirrorWorkDependencies, 'pool' | 'logger'>
+type Dependencies = Pick<MirrorWorkDependencies, 'pool' | 'secret' | 'logger'>
 
 /**
  * Turns a failed reading into a retry, a halt or a case, by the same catalogue as a failed job. A part that was refused is
@@ -138,12 +138,7 @@ async function decide(
   }
 
   const ofEnterprise = verdict.scope === 'enterprise'
-  await halt(deps, ofEnterprise ? enterpriseCode : '*', {
-    category: verdict.category,
-    message: meaning,
-    remedy,
-    platformCode: error.platformCode ?? null,
-  })
+  await haltForPlatform(deps, ofEnterprise ? enterpriseCode : '*', verdict, error.platformCode ?? null)
   const failed = attempts + 1
   const again =
     failed < MAX_ATTEMPTS ? { delayMs: retryDelay(failed, Math.random()), attempts: failed } : null

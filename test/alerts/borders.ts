@@ -275,6 +275,13 @@ export const BORDERS: {
     found: { subject: '', forMs: 2 * MINUTE, facts: { count: 2, processes: 'a (7), b (8)' } },
   },
   {
+    rule: 'secret_refused',
+    name: 'a process whose application secret the platform refuses',
+    beyond: { refusedProcesses: ['a (7)'] },
+    at: { refusedProcesses: [] },
+    found: { subject: '', forMs: 2 * MINUTE, facts: { count: 1, processes: 'a (7)' } },
+  },
+  {
     rule: 'database_full',
     name: '80 % of the size that was set',
     beyond: database({ bytes: 40e9 }),

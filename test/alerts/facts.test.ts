@@ -9,7 +9,7 @@ import { topUpJournal } from '../../src/money/top-up.ts'
 import { CallCounter } from '../../src/pacing/call-minute.ts'
 import { noteStatuses } from '../../src/sync/health/figures.ts'
 import { liftHalts, raiseHalt } from '../../src/sync/outbox/halts.ts'
-import { deregister, heartbeat, type Pacing } from '../../src/sync/processes/process.ts'
+import { deregister, FITS, heartbeat, type Pacing } from '../../src/sync/processes/process.ts'
 import { inWords, message, toStore } from '../../src/texts/message.ts'
 import { TOP_UP, writeTopUpDown } from '../sync/journal.ts'
 import { PlanUnderTest } from '../sync/plan-under-test.ts'
@@ -73,10 +73,10 @@ test('a living process with other HR sources than the one started last is named'
      values ('shanghai', 0, 'postgres', 'hr', '{E1,E2}')`,
   )
   const hrOwners = { E2: 'shanghai', E1: 'shanghai' }
-  expect(await heartbeat(store.pool, { ...ME, pacer: PACER, hrOwners })).toBe(false)
+  expect(await heartbeat(store.pool, { ...ME, pacer: PACER, hrOwners })).toEqual(FITS)
   expect(await rules()).not.toContain('hr_sources_differ')
   await sql(`update dirsync.hr_source set enterprise_codes = '{E1}'`)
-  expect(await heartbeat(store.pool, { ...ME, pacer: PACER, hrOwners })).toBe(true)
+  expect(await heartbeat(store.pool, { ...ME, pacer: PACER, hrOwners })).toEqual({ ...FITS, outdated: true })
   expect(await only('hr_sources_differ')).toMatchObject([
     { facts: { count: 1, processes: `${ME.host} (${ME.pid})` } },
   ])

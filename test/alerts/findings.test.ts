@@ -160,6 +160,7 @@ describe('settings change the thresholds', () => {
       { outdatedProcesses: ['a'] },
       { forMs: 5 * MINUTE },
     ],
+    ['secret_refused', { ALERT_SECRET_REFUSED: '5' }, { refusedProcesses: ['a'] }, { forMs: 5 * MINUTE }],
     ['database_full', { ALERT_DATABASE_GB: '2.5' }, {}, { subject: 'size' }],
     ['database_slow', { ALERT_DATABASE_SLOW: '10' }, { took: 0.011 }, {}],
     [

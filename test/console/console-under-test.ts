@@ -19,6 +19,7 @@ import { Readiness } from '../../src/console/readiness.ts'
 import { TOPICS } from '../../src/console/screens.ts'
 import { createPool, type Pool } from '../../src/lib/database.ts'
 import { SERIALIZERS } from '../../src/lib/logger.ts'
+import { FITS, type Misfit } from '../../src/sync/processes/process.ts'
 import { SAMPLE } from '../../src/trial/environment.ts'
 import { duringFile } from '../helpers/during.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
@@ -69,7 +70,7 @@ export async function openApp(
   options: {
     token?: string
     checkQueue?: () => Promise<unknown>
-    isOutdated?: () => boolean
+    misfit?: Partial<Misfit>
     logger?: Logger
     settings?: Record<string, string>
     metrics?: AppOptions['metrics']
@@ -83,7 +84,7 @@ export async function openApp(
   const readiness = new Readiness({
     pool,
     checkQueue: options.checkQueue ?? null,
-    isOutdated: options.isOutdated ?? (() => false),
+    misfit: () => ({ ...FITS, ...options.misfit }),
     logger,
   })
   readiness.phase = 'running'

@@ -13,12 +13,15 @@ beforeEach(async () => {
 
 const away = () => Promise.reject(new Error('connect ECONNREFUSED 10.1.2.3:6379'))
 
-test('a process whose HR sources are out of date is not ready, and says what to do', async () => {
-  await using console = await openApp(database.url, { isOutdated: () => true })
+test.each([
+  [{ outdated: true }, 'hr_sources'],
+  [{ refused: true }, 'credentials'],
+])('a process that leaves work to others is not ready, and says what to do: %o', async (misfit, part) => {
+  await using console = await openApp(database.url, { misfit })
   const answer = await console.app.inject('/readyz')
   expect(answer.statusCode).toBe(503)
   expect(answer.json()).toMatchObject({
-    missing: [{ part: 'hr_sources', remedy: expect.stringContaining('restart') }],
+    missing: [{ part, remedy: expect.stringContaining('restart') }],
   })
 })
 

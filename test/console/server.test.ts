@@ -6,6 +6,7 @@ import type { Config } from '../../src/config.ts'
 import { connectHr } from '../../src/connections.ts'
 import { addToken } from '../../src/console/auth/tokens.ts'
 import { startConsole } from '../../src/console/server.ts'
+import { FITS } from '../../src/sync/processes/process.ts'
 import { duringFile } from '../helpers/during.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
@@ -21,7 +22,7 @@ async function startOn(databaseUrl: string, settings: Partial<Config>, logger: t
     roles: ['console'],
     version: '1.2.3',
     checkQueue: null,
-    isOutdated: () => false,
+    misfit: () => FITS,
     platformCodes: [],
     hr: await connectHr(config, silent),
     platform: () => {

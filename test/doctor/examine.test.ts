@@ -72,7 +72,10 @@ test('that processes do not fit together is said alike by doctor, page and statu
     heartbeat(pool, {
       ...{ id: randomUUID(), host: 'host', pid, roles: ['worker', 'scheduler'], version, pacer: null },
       queueAddress: queueAddress({ REDIS_URL: redisUrl }),
-      secretPrint: secretPrint({ PLATFORM_APP_ID: 'app', PLATFORM_APP_SECRET: `secret of ${version}` }),
+      secretPrint: secretPrint({
+        ...{ PLATFORM_APP_ID: 'app', PLATFORM_SIGN_ALGORITHM: 'sha256' as const },
+        PLATFORM_APP_SECRET: `secret of ${version}`,
+      }),
       hrOwners: { E1: owner },
     })
   await pool.query(`
@@ -84,8 +87,8 @@ test('that processes do not fit together is said alike by doctor, page and statu
   const all = [
     'these processes have other HR sources than the process started last: host (1)',
     'processes of different versions are running: 1.0.0, 1.1.0',
-    'process host (1) has another PLATFORM_APP_SECRET than others',
-    'process host (2) has another PLATFORM_APP_SECRET than others',
+    'process host (1) has another PLATFORM_APP_SECRET, or PLATFORM_SIGN_ALGORITHM, than others',
+    'process host (2) has another PLATFORM_APP_SECRET, or PLATFORM_SIGN_ALGORITHM, than others',
     `process host (2) has the queue in PostgreSQL, ${queues}`,
     `process host (1) has the queue in Redis cache:6379/2, ${queues}`,
   ]

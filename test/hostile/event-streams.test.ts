@@ -9,6 +9,7 @@ import { endSession, openSession, revokeSession } from '../../src/console/auth/s
 import { addToken, revokeToken } from '../../src/console/auth/tokens.ts'
 import { disableUser, setRole, signOutUser } from '../../src/console/auth/users.ts'
 import { startConsole } from '../../src/console/server.ts'
+import { FITS } from '../../src/sync/processes/process.ts'
 import { consoleConfig, openApp, plantUser, silent } from '../console/console-under-test.ts'
 import { duringFile } from '../helpers/during.ts'
 import { heldBytes } from '../helpers/memory.ts'
@@ -218,7 +219,7 @@ test('a console that is told to stop ends every stream, also of those who never 
   const config = consoleConfig(database.url)
   const console = await startConsole({
     ...{ config, roles: ['console'], version: '1.2.3', program: 'dirsync', env: {}, logger: silent },
-    ...{ checkQueue: null, isOutdated: () => false, platformCodes: [] },
+    ...{ checkQueue: null, misfit: () => FITS, platformCodes: [] },
     hr: await connectHr(config, silent),
     platform: () => expect.unreachable(),
   })

@@ -9,6 +9,7 @@ import { UNTRACED } from '../../src/lib/tracing.ts'
 import { Feeder } from '../../src/sync/outbox/feeder.ts'
 import { claimSources, type KnownSource } from '../../src/sync/plan/claim-sources.ts'
 import { Planner } from '../../src/sync/plan/planner.ts'
+import { OwnSecret } from '../../src/sync/processes/refused.ts'
 import type { RunLimits } from '../../src/sync/runs/safety.ts'
 import { JobProcessor } from '../../src/sync/work/job-processor.ts'
 import type { SimulatedProcess } from './schedule.ts'
@@ -146,6 +147,7 @@ function engineOf(process: Process, { hr, platform, queue, stage, departments }:
     processor: new JobProcessor({
       ...common,
       ...{ hr: worked, client: platform.client(process), locks, concurrentCalls: 4 },
+      secret: new OwnSecret(pool, ''),
     }),
     planners: (planned.areNamed ? [WHOLE, ...sources] : sources).map(
       ({ name }) =>

@@ -10,6 +10,7 @@ import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { formatJobKey } from '../../src/queue/job.ts'
 import type { ClaimKey } from '../../src/sync/outbox/claim.ts'
+import { OwnSecret } from '../../src/sync/processes/refused.ts'
 import { type RunKind, requestRun } from '../../src/sync/runs/run.ts'
 import { JobProcessor } from '../../src/sync/work/job-processor.ts'
 import { duringTest } from '../helpers/during.ts'
@@ -32,7 +33,15 @@ test('without PostgreSQL a job fails at once, so that the queue hands it out aga
     await Promise.all([locks.close(), client.close(), pool.end()])
   })
   const processor = new JobProcessor({
-    ...{ pool, client, locks, logger: SILENT, limits: LIMITS, tracing: UNTRACED },
+    ...{
+      pool,
+      client,
+      locks,
+      secret: new OwnSecret(pool, ''),
+      logger: SILENT,
+      limits: LIMITS,
+      tracing: UNTRACED,
+    },
     hr: new HrSources([]),
     concurrentCalls: 1,
   })
@@ -115,7 +124,15 @@ describe('what a worker has in hand, but its call has been in line for longer th
       await Promise.all([locks.close(), client.close()])
     })
     return new JobProcessor({
-      ...{ pool: store.pool, client, locks, logger: SILENT, limits: LIMITS, tracing: UNTRACED },
+      ...{
+        pool: store.pool,
+        client,
+        locks,
+        secret: new OwnSecret(store.pool, ''),
+        logger: SILENT,
+        limits: LIMITS,
+        tracing: UNTRACED,
+      },
       hr: HrSources.one(source),
       concurrentCalls,
     })

@@ -9,6 +9,14 @@ const FEWEST_REJECTED = 5
 
 const GIGABYTE = 1e9
 
+const ofProcesses = (names: string[]) =>
+  names.length === 0 ? [] : [{ facts: { count: names.length, processes: names.join(', ') } }]
+
+const processesNamed: RuleDefinition['values'] = (_, facts) => ({
+  ...facts.numbers('count'),
+  processes: facts.text('processes'),
+})
+
 /** dirsync itself: its processes, how the platform takes its calls, its database, and the channels. */
 export const RUNNING = {
   /** No running process has a role that the work needs. Subject: the role. */
@@ -81,15 +89,32 @@ export const RUNNING = {
       'Minutes that processes may have different HR sources, as during a restart, before it is an alert.',
     figure: { min: 0, max: 1440, default: 2, example: 10, lasts: 'minutes' },
     holdsMs: minutes,
-    find: ({ outdatedProcesses: outdated }) =>
-      outdated.length === 0 ? [] : [{ facts: { count: outdated.length, processes: outdated.join(', ') } }],
-    values: (_, facts) => ({ ...facts.numbers('count'), processes: facts.text('processes') }),
+    find: ({ outdatedProcesses }) => ofProcesses(outdatedProcesses),
+    values: processesNamed,
     screen: 'halts',
     prometheus: {
       expr: 'max by (job) (dirsync_processes_outdated) > 0',
       summary: 'Processes of dirsync have different HR sources',
       description:
         '{{ $value }} of them plan and send nothing for the sources that differ. Give all processes the same HR_SOURCES, and restart these.',
+    },
+  },
+
+  /** The platform refuses the application secret of a running process, which leaves the work to others. */
+  secret_refused: {
+    severity: 'warning',
+    meaning:
+      'Minutes that the platform may refuse the application secret of a process, as during a change of it, before it is an alert.',
+    figure: { min: 0, max: 1440, default: 2, example: 10, lasts: 'minutes' },
+    holdsMs: minutes,
+    find: ({ refusedProcesses }) => ofProcesses(refusedProcesses),
+    values: processesNamed,
+    screen: 'halts',
+    prometheus: {
+      expr: 'max by (job) (dirsync_processes_refused) > 0',
+      summary: 'The platform refuses the application secret of a process of dirsync',
+      description:
+        '{{ $value }} of them leave all work to others. Give all processes the same PLATFORM_APP_SECRET and PLATFORM_SIGN_ALGORITHM, and restart these.',
     },
   },
 

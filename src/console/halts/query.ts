@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { readHalts } from '../../sync/outbox/halts.ts'
 import { ALIVE, IS_OUTDATED, missingAmong, processDifferences } from '../../sync/processes/process.ts'
+import { IS_REFUSED } from '../../sync/processes/refused.ts'
 import { SaidText } from '../../texts/failures.ts'
 
 /** Why work is halted, for everything or for one enterprise. */
@@ -43,6 +44,9 @@ export const Process = z.object({
     .describe(
       'Another process was started later with other HR sources: this one leaves alone those that differ',
     ),
+  is_refused: z
+    .boolean()
+    .describe('The platform refuses its application secret: it leaves all work to others'),
   pacer: z
     .object({
       callsPerSecond: z.number().describe('Over the last ten seconds'),
@@ -58,7 +62,7 @@ export type Process = z.infer<typeof Process>
 export async function listProcesses(db: Pool): Promise<Process[]> {
   const { rows } = await db.query<Process>(
     `select id, host, pid, roles, version, started_at, heartbeat_at, ${ALIVE} as alive,
-            coalesce(${IS_OUTDATED}, false) as is_outdated, pacer
+            coalesce(${IS_OUTDATED}, false) as is_outdated, ${IS_REFUSED} as is_refused, pacer
      from dirsync.process
      where ${ALIVE} or id in (
        select id from dirsync.process where heartbeat_at > now() - interval '1 day' and not (${ALIVE})

@@ -4,6 +4,7 @@ import type { JobOperation } from '../../queue/job.ts'
 import type { Said } from '../../texts/message.ts'
 import { isInForceFor } from '../outbox/halts.ts'
 import { ALIVE, IS_OUTDATED, LOST_PROCESSES, PROCESS_NAME } from '../processes/process.ts'
+import { IS_REFUSED } from '../processes/refused.ts'
 import { MIRRORS } from '../runs/mirror-kind.ts'
 import {
   EACH_EMPLOYEE_KIND,
@@ -58,6 +59,8 @@ export interface Health extends Figures {
   queueAway: { age: number; error: string | null } | null
   /** Running processes with other HR sources than the one that was started last, by their names. */
   outdatedProcesses: string[]
+  /** Running processes whose application secret the platform refuses, so that they leave the work to others. */
+  refusedProcesses: string[]
   /** Processes that died without signing off and were not replaced. */
   lostProcesses: { process: string; roles: string }[]
   /** The last answer of the monitor at HEARTBEAT_URL; null if it accepts calls, or none is due. */
@@ -374,6 +377,8 @@ const HEALTH = `
           order by queue_away_since limit 1) as "queueAway",
          (select coalesce(jsonb_agg(${PROCESS_NAME} order by started_at), '[]')
           from dirsync.process where ${ALIVE} and ${IS_OUTDATED}) as "outdatedProcesses",
+         (select coalesce(jsonb_agg(${PROCESS_NAME} order by started_at), '[]')
+          from dirsync.process where ${ALIVE} and ${IS_REFUSED}) as "refusedProcesses",
          ${jsonRows('deliveries')} as deliveries, ${jsonRows('paused_schedules')} as "pausedSchedules", ${jsonRows('failing_jobs')} as "failingJobs",
          ${jsonRows('lost')} as "lostProcesses",
          (select answer from dirsync.heartbeat_call

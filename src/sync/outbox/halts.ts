@@ -5,6 +5,7 @@ import { Loop } from '../../lib/loop.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
 import { message, type Said, toStore } from '../../texts/message.ts'
+import type { OwnSecret } from '../processes/refused.ts'
 import { LONGEST_DELAY_MS, nextProbeDelay, probeDelay } from './backoff.ts'
 
 /** A reason why no calls are made, for everything or for one enterprise. */
@@ -61,7 +62,7 @@ interface Dependencies {
 }
 
 /** Raises a halt, and logs an alarm when it is new. */
-export async function halt({ pool, logger }: Dependencies, scope: string, reason: Reason): Promise<void> {
+async function halt({ pool, logger }: Dependencies, scope: string, reason: Reason): Promise<void> {
   const { category, remedy, platformCode } = reason
   if (await raiseHalt(pool, { ...reason, scope }, probeDelay(0, Math.random())))
     logger.error({
@@ -194,38 +195,59 @@ export async function forbidding(
   return rowCount === 1 ? { halt: null, isProbe: true } : { halt, isProbe: false }
 }
 
+/**
+ * Raises the halt that a failure of the platform demands; unless it is that of a secret with which this process is alone: it
+ * leaves the work to the others then.
+ */
+export async function haltForPlatform(
+  deps: Dependencies & { secret: OwnSecret },
+  scope: string,
+  { category, said }: Pick<PlatformError['verdict'], 'category' | 'said'>,
+  platformCode: number | null,
+): Promise<void> {
+  if (category === 'credentials' && (await deps.secret.leaveToOthers())) return
+  await halt(deps, scope, { category, message: said.meaning, remedy: said.remedy, platformCode })
+}
+
 /** A refusal costs a token creation, of which the platform permits 60 an hour. */
 const AGAIN_MS = 300_000
 const PATIENCE_MS = 60_000
+/** How often a process whose secret is refused looks whether others still work. */
+const LOOK_EVERY_MS = 5000
 
 /**
  * At the start of a worker, makes one call to check that the platform accepts application, secret, signature and clock.
- * Otherwise the first change would find out, perhaps days later. A refusal halts everything; the probe repeats until the
- * platform accepts.
+ * Otherwise the first change would find out, perhaps days later. A refusal halts everything, or has this process stand aside; the
+ * probe repeats until the platform accepts.
  */
-export function probeAccount(deps: { pool: Pool; client: PlatformClient; logger: Logger }): Loop {
-  const { client, logger } = deps
+export function probeAccount(deps: {
+  pool: Pool
+  client: PlatformClient
+  secret: OwnSecret
+  logger: Logger
+}): Loop {
+  const { client, logger, secret } = deps
   let isAccepted = false
+  let askedAt = Number.NEGATIVE_INFINITY
   return new Loop({
-    pauseMs: AGAIN_MS,
+    pauseMs: LOOK_EVERY_MS,
     failed: error =>
       logger.debug({ error }, 'the platform was not asked whether it accepts this application'),
     async step(signal) {
-      if (isAccepted) return
+      if (secret.isRefused) {
+        const isAlone = await secret.returnWithoutOthers()
+        if (!isAlone && !(await secret.isToAsk(AGAIN_MS))) return
+      } else if (isAccepted || performance.now() - askedAt < AGAIN_MS) return
+      askedAt = performance.now()
       const startedAt = await databaseTime(deps.pool)
       try {
         await client.tokens.info({ signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) })
       } catch (error) {
         if (!(error instanceof PlatformError) || error.verdict.disposition !== 'halt') throw error
-        const { category, said } = error.verdict
-        return halt(deps, '*', {
-          category,
-          message: said.meaning,
-          remedy: said.remedy,
-          platformCode: error.platformCode ?? null,
-        })
+        return haltForPlatform(deps, '*', error.verdict, error.platformCode ?? null)
       }
       isAccepted = true
+      await secret.isAccepted()
       // An enterprise's halt depends on its code.
       await liftHalts(deps, '*', startedAt, HALTS_OF_OTHERS)
     },

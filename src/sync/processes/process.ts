@@ -31,6 +31,14 @@ export const PROCESS_NAME = `format('%s (%s)', host, pid)`
 /** Condition on a process: its HR sources differ from those of the process started last. */
 export const IS_OUTDATED = 'hr_owners is not null and hr_owners <> dirsync.hr_owners()'
 
+/** Why a process leaves work to others: for the HR sources that differ, or all of it because the platform refuses its secret. */
+export interface Misfit {
+  outdated: boolean
+  refused: boolean
+}
+
+export const FITS: Misfit = { outdated: false, refused: false }
+
 /** The pacing of a process's calls. */
 export interface Pacing extends PacerSnapshot {
   /** Over the last ten seconds. */
@@ -71,7 +79,7 @@ const SET_BACK = `
  * @param me.consoleUrl where its console listens; default: it has none
  * @param me.hrOwners the HR source of each enterprise as it knows them; default: it does not use HR
  * @param me.hrAddresses where it reads each source
- * @returns whether these are out of date
+ * @returns whether its sources are out of date, and whether the platform refuses its secret
  */
 export async function heartbeat(
   db: Pool,
@@ -84,9 +92,9 @@ export async function heartbeat(
     hrOwners?: Owners
     hrAddresses?: Readonly<Record<string, string>>
   },
-): Promise<boolean> {
+): Promise<Misfit> {
   await db.query(SET_BACK)
-  const { rows } = await db.query<{ outdated: boolean }>(
+  const { rows } = await db.query<Misfit>(
     `insert into dirsync.process
        (id, host, pid, roles, version, pacer, queue_away_since, queue_error, hr_owners, hr_addresses,
         console_url, queue_address, secret_print)
@@ -94,7 +102,7 @@ export async function heartbeat(
      on conflict (id) do update
      set heartbeat_at = now(), pacer = excluded.pacer, queue_away_since = excluded.queue_away_since,
          queue_error = excluded.queue_error, hr_owners = excluded.hr_owners, console_url = excluded.console_url
-     returning ${IS_OUTDATED} as outdated`,
+     returning coalesce(${IS_OUTDATED}, false) as outdated, refused_at is not null as refused`,
     [
       ...[me.id, me.host, me.pid, me.roles, me.version, me.pacer],
       ...[me.queue?.awayMs ?? null, me.queue?.lastError ?? null],
@@ -102,7 +110,7 @@ export async function heartbeat(
       ...[me.queueAddress ?? null, me.secretPrint ?? null],
     ],
   )
-  return onlyRow(rows).outdated
+  return onlyRow(rows)
 }
 
 /**
@@ -182,14 +190,18 @@ async function differingAddresses(db: Pool): Promise<Address[]> {
   return rows
 }
 
-/** Living processes by the application secret that they have, the latest started last, where that is not the same for all. */
-async function differingSecrets(db: Pool): Promise<string[]> {
-  const { rows } = await db.query<{ processes: string }>(
-    `select string_agg(${PROCESS_NAME}, ', ' order by host, pid) as processes
+/**
+ * Living processes by the application secret that they have, the latest started last, where that is not the same for all; whether
+ * the platform refuses it.
+ */
+async function differingSecrets(db: Pool): Promise<{ processes: string; isRefused: boolean }[]> {
+  const { rows } = await db.query<{ processes: string; isRefused: boolean }>(
+    `select string_agg(${PROCESS_NAME}, ', ' order by host, pid) as processes,
+            bool_or(refused_at is not null) as "isRefused"
      from dirsync.process where ${ALIVE} and secret_print is not null
      group by secret_print order by max(started_at)`,
   )
-  return rows.length > 1 ? rows.map(({ processes }) => processes) : []
+  return rows.length > 1 ? rows : []
 }
 
 /** How living processes do not fit together, and what to do about it. */
@@ -212,8 +224,8 @@ export async function processDifferences(db: Pool): Promise<{ what: Message; rem
     ...(versions.length > 1
       ? [{ what: message('doctor.versions', { names: versions }), remedy: message('doctor.same_version') }]
       : []),
-    ...(await differingSecrets(db)).map(processes => ({
-      what: message('doctor.secrets', { processes }),
+    ...(await differingSecrets(db)).map(({ processes, isRefused }) => ({
+      what: message(isRefused ? 'doctor.secret_refused' : 'doctor.secrets', { processes }),
       remedy: message('doctor.same_secret'),
     })),
     ...(await differingAddresses(db)).map(({ source, address, processes }) =>

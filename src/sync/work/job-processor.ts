@@ -17,7 +17,7 @@ import { message, type Said, saidBy, says } from '../../texts/message.ts'
 import { waitingDelay } from '../outbox/backoff.ts'
 import { type Claim, type ClaimKey, claim, isPresentRequest } from '../outbox/claim.ts'
 import { noteSending, plannedHash, type Sending } from '../outbox/employee.ts'
-import { halt, haltForHr, healHrHalt, liftHalts } from '../outbox/halts.ts'
+import { haltForHr, haltForPlatform, healHrHalt, liftHalts } from '../outbox/halts.ts'
 import { entityOf, lockName, postpone } from '../outbox/outbox.ts'
 import {
   type Again,
@@ -42,6 +42,7 @@ import {
   unlocatedIn,
   withoutDepartments,
 } from '../plan/departments.ts'
+import type { OwnSecret } from '../processes/refused.ts'
 import { deletionPlannedMsAgo, mappingPlannedMsAgo, readRun } from '../runs/run.ts'
 import { runSpan } from '../runs/run-trace.ts'
 import type { RunLimits } from '../runs/safety.ts'
@@ -88,6 +89,7 @@ interface JobProcessorDependencies {
   client: PlatformClient
   hr: HrSources
   locks: SessionLocks
+  secret: OwnSecret
   logger: Logger
   /** Concurrent calls to the platform, across all jobs. */
   concurrentCalls: number
@@ -303,7 +305,8 @@ export class JobProcessor {
   }
 
   async #attempt(key: ClaimKey, claimed: Claim, platform: CountedPlatform): Promise<Attempted> {
-    if (claimed.halted) return { result: unfinished('halted', atOnce(claimed)) }
+    if (claimed.halted || this.#deps.secret.isRefused)
+      return { result: unfinished('halted', atOnce(claimed)) }
     if (claimed.starts > MAX_STARTS) return { result: poisoned(key, claimed) }
     const source = this.#deps.hr.of(key.enterpriseCode)
     if (source === null) return { result: ofNoSource(key, claimed) }
@@ -492,12 +495,12 @@ export class JobProcessor {
     const { error, verdict } = refusalOf(thrown)
     const outage = verdict.disposition === 'retry' && this.#outage.failed(key.entityKey, error)
     if (outage || verdict.disposition === 'halt')
-      await halt(this.#deps, !outage && verdict.scope === 'enterprise' ? key.enterpriseCode : '*', {
-        category: verdict.category,
-        message: verdict.said.meaning,
-        remedy: verdict.said.remedy,
-        platformCode: outage ? null : (error.platformCode ?? null),
-      })
+      await haltForPlatform(
+        this.#deps,
+        !outage && verdict.scope === 'enterprise' ? key.enterpriseCode : '*',
+        verdict,
+        outage ? null : (error.platformCode ?? null),
+      )
     return resultOfRefusal({
       error,
       verdict,

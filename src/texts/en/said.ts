@@ -986,9 +986,12 @@ export const saidTexts = {
   'doctor.addresses': 'HR is read at {address} by process {processes}, and elsewhere by others',
   'doctor.same_address':
     'Where these are different databases, give all processes the same one and restart them: each would send what its own says.',
-  'doctor.secrets': 'process {processes} has another PLATFORM_APP_SECRET than others',
+  'doctor.secrets':
+    'process {processes} has another PLATFORM_APP_SECRET, or PLATFORM_SIGN_ALGORITHM, than others',
+  'doctor.secret_refused':
+    'the platform refuses the PLATFORM_APP_SECRET of process {processes}, which leaves all work to others',
   'doctor.same_secret':
-    'Give all processes the secret that the application has now, and restart those with another: what the platform refuses them halts all calls, again and again.',
+    'Give all processes the secret and algorithm that the application has now, and restart those that had others.',
   'doctor.queues': 'process {processes} has the queue in {address}, and others have it elsewhere',
   'doctor.same_queue':
     'Where these are different servers, give all processes the same REDIS_URL, or none, and restart them: a worker gets nothing from a queue that no scheduler fills.',

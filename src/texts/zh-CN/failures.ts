@@ -998,9 +998,10 @@ export const failures = {
   'doctor.addresses': '人事系统由进程 {processes} 在 {address} 读取，其他进程则在别处读取',
   'doctor.same_address':
     '如果这些是不同的数据库，请让所有进程使用同一个并重启：否则各自会发送自己读到的内容。',
-  'doctor.secrets': '进程 {processes} 的 PLATFORM_APP_SECRET 与其他进程不同',
-  'doctor.same_secret':
-    '请让所有进程使用应用当前的密钥，并重启密钥不同的进程：平台拒绝这些进程后，全部调用会反复停止。',
+  'doctor.secrets': '进程 {processes} 的 PLATFORM_APP_SECRET 或 PLATFORM_SIGN_ALGORITHM 与其他进程不同',
+  'doctor.secret_refused':
+    '平台拒绝进程 {processes} 的 PLATFORM_APP_SECRET，该进程将全部工作交由其他进程完成',
+  'doctor.same_secret': '请让所有进程使用应用当前的密钥和签名算法，并重启设置不同的进程。',
   'doctor.queues': '进程 {processes} 的队列位于 {address}，其他进程的队列则在别处',
   'doctor.same_queue':
     '如果这些是不同的服务器，请让所有进程使用同一个 REDIS_URL（或都不设置）并重启：调度进程不写入的队列，工作进程从中得不到任何数据。',

@@ -6,6 +6,7 @@ import { connectHr, connectPlatform } from '../../../src/connections.ts'
 import { addUser } from '../../../src/console/auth/users.ts'
 import { ACCESS_ROLES } from '../../../src/console/auth/viewer.ts'
 import { startConsole } from '../../../src/console/server.ts'
+import { FITS } from '../../../src/sync/processes/process.ts'
 import { startReceiver } from '../../alerts/channels/receiver.ts'
 import {
   clearAlerts,
@@ -53,7 +54,7 @@ beforeAll(async () => {
     roles: ['console'],
     version: '1.2.3',
     checkQueue: null,
-    isOutdated: () => false,
+    misfit: () => FITS,
     platformCodes: [],
     hr,
     platform: () => connectPlatform(config, database.pool, silent),
