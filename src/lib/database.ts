@@ -150,10 +150,20 @@ export function createPool(
     ...timeouts,
     onConnect: client => client.query(first),
   })
-  pool.on('error', error => logger.warn({ error }, 'an idle database connection dropped'))
-  // One that breaks while it is handed out emits an event, which ends the process unless it is handled; its statements fail.
-  pool.on('connect', client => client.on('error', () => {}))
+  surviveDrops(pool, error => logger.warn({ error }, 'an idle database connection dropped'))
   return pool
+}
+
+/**
+ * Has a pool go on when a connection breaks: it replaces an idle one, and the statements of one that is handed out fail.
+ * @param told of an idle one that broke, unless the pool is being ended, which a server that stops then too may find out first
+ */
+export function surviveDrops(pool: pg.Pool, told: (error: Error) => void): void {
+  pool.on('error', error => {
+    if (!pool.ending) told(error)
+  })
+  // Unhandled, the event of one that is handed out would end the process.
+  pool.on('connect', client => client.on('error', () => {}))
 }
 
 /** A connection outside any pool, for LISTEN and session locks. The caller opens it and handles 'error'. */

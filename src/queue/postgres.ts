@@ -13,7 +13,7 @@ import {
   UnsupportedPostgresVersionError,
 } from 'bullmq'
 import pg from 'pg'
-import { PostgresClient, SESSION_SETTINGS } from '../lib/database.ts'
+import { PostgresClient, SESSION_SETTINGS, surviveDrops } from '../lib/database.ts'
 import { saidOf } from '../lib/failure.ts'
 import { message } from '../texts/message.ts'
 import {
@@ -56,9 +56,7 @@ function connect(url: string, role: ConnectionRole, onError: (error: unknown) =>
     query_timeout: SILENCE_MS,
     onConnect: setUp,
   })
-  pool.on('error', onError)
-  // A connection in use may break between two statements; the next statement then fails.
-  pool.on('connect', client => client.on('error', () => {}))
+  surviveDrops(pool, onError)
   const clients = new Set<pg.PoolClient>()
   pool.on('connect', client => clients.add(client))
   pool.on('remove', client => clients.delete(client))

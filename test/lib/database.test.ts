@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import {
   createClient,
@@ -118,4 +119,24 @@ test('where the file of authorities is emptied while requests wait for a connect
     { reason: { message: expect.stringMatching(/terminated unexpectedly|ECONNRESET/) } },
     { reason: { message: expect.stringContaining('holds no CERTIFICATE in PEM') } },
   ])
+})
+
+test('a connection that breaks while its pool is being ended is nothing to tell, unlike one before', async () => {
+  const told: string[] = []
+  const logger = pino({}, { write: line => void told.push(JSON.parse(line).msg) })
+  const pool = createPool(store.url, { max: 1, name: 'ended', logger })
+  const idle = async () => {
+    const client = await pool.connect()
+    client.release()
+    return client
+  }
+  const isStopped = new Error('terminating connection due to administrator command')
+  const first = await idle()
+  first.emit('error', isStopped)
+  expect(told).toEqual(['an idle database connection dropped'])
+  const second = await idle()
+  const ended = pool.end()
+  second.emit('error', isStopped)
+  await ended
+  expect(told).toHaveLength(1)
 })

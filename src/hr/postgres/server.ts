@@ -1,6 +1,6 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { PostgresClient } from '../../lib/database.ts'
+import { PostgresClient, surviveDrops } from '../../lib/database.ts'
 import { message } from '../../texts/message.ts'
 import { HrTooSlowError, HrUnavailableError, mappingRefused, placeAfter } from '../errors.ts'
 import {
@@ -60,10 +60,7 @@ export class PostgresServer implements HrServer {
       idleTimeoutMillis: IDLE_MS,
       pipeline: true,
     })
-    // The pool replaces a connection that breaks while idle; the next query succeeds or fails by itself.
-    this.#pool.on('error', error => logger.warn({ error: toHrError(error) }, 'HR connection lost'))
-    // One that breaks between two statements of a look-up emits an event, which ends the process unless it is handled.
-    this.#pool.on('connect', client => client.on('error', () => {}))
+    surviveDrops(this.#pool, error => logger.warn({ error: toHrError(error) }, 'HR connection lost'))
     this.reader = {
       describe: mapping =>
         this.#alone(async client => {
