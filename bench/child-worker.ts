@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { traceCall } from '../src/connections.ts'
 import { HrSources } from '../src/hr/sources.ts'
 import { createPool } from '../src/lib/database.ts'
@@ -11,7 +12,7 @@ import { type CallReport, PlatformClient } from '../src/platform/client.ts'
 import { PostgresTokenStore } from '../src/platform/token-store.ts'
 import { createQueueBackend } from '../src/queue/backend.ts'
 import { JOBS_AT_A_TIME, keysInHand } from '../src/sync/outbox/job-size.ts'
-import { OwnSecret } from '../src/sync/processes/refused.ts'
+import { Standing } from '../src/sync/processes/standing.ts'
 import { JobProcessor } from '../src/sync/work/job-processor.ts'
 import { answerParent, NO_LIMIT } from './child.ts'
 import { openHr } from './planned-database.ts'
@@ -49,7 +50,7 @@ answerParent<WorkTask, number>(async task => {
     client,
     hr: HrSources.one(hr),
     locks,
-    secret: new OwnSecret(pool, ''),
+    standing: new Standing(pool, { id: randomUUID(), secretPrint: '' }),
     logger,
     concurrentCalls: concurrency,
     limits: { gate: { maxFewerRows: 20, maxEmptied: 20 }, departmentGraceMs: 0 },

@@ -39,6 +39,7 @@ import { JOBS_AT_A_TIME, keysInHand } from './sync/outbox/job-size.ts'
 import { claimSources } from './sync/plan/claim-sources.ts'
 import { Planner } from './sync/plan/planner.ts'
 import {
+  type Aside,
   deregister,
   FITS,
   heartbeat,
@@ -48,7 +49,7 @@ import {
   type QueueState,
   type Role,
 } from './sync/processes/process.ts'
-import { OwnSecret } from './sync/processes/refused.ts'
+import { Standing } from './sync/processes/standing.ts'
 import { HrPoller } from './sync/runs/hr-poller.ts'
 import { noticeRestore, restoreWatch } from './sync/runs/restored.ts'
 import { HrChanges, requestScheduledRun } from './sync/runs/run-requests.ts'
@@ -196,8 +197,12 @@ async function startCore(options: ServiceOptions, stops: Stops): Promise<Core> {
   return { ...options, hr, pool, queue, deployment, entry, cronJobs, tracing, notified: [] }
 }
 
-const REFUSED =
-  'the platform refuses the application secret of this process, and others work with another one: it leaves all jobs to them. Give all processes the same PLATFORM_APP_SECRET and PLATFORM_SIGN_ALGORITHM, and restart this one'
+const ASIDE: Record<Aside, string> = {
+  secret:
+    'the platform refuses the application secret of this process, and others work with another one: it leaves all work to them. Give all processes the same PLATFORM_APP_SECRET and PLATFORM_SIGN_ALGORITHM, and restart this one',
+  unreachable:
+    'this process cannot reach the platform, and others work: it leaves all work to them. Check the network, a firewall or a list of permitted addresses',
+}
 
 const OUTDATED =
   'another process was started later with other HR sources: this one plans and sends nothing for those that differ. Give both the same HR_SOURCES, and restart this one'
@@ -233,7 +238,7 @@ async function register(pool: Pool, { config, roles, logger }: ServiceOptions, h
     ...{ hrOwners: hr.owners, hrAddresses: hrAddresses(config) },
     ...{ queueAddress: queueAddress(config), secretPrint: secretPrint(config) },
   }
-  const secret = new OwnSecret(pool, me.secretPrint)
+  const standing = new Standing(pool, me)
   let pacing: (() => Pacing) | undefined
   let queue: QueueState | undefined
   let consoleUrl: string | undefined
@@ -245,7 +250,7 @@ async function register(pool: Pool, { config, roles, logger }: ServiceOptions, h
     const misfit = await heartbeat(pool, { ...me, pacer, queue, consoleUrl })
     isOutdated = misfit.outdated
     if (isOutdated !== was) for (const told of watching) told(isOutdated)
-    secret.see(misfit.refused)
+    standing.see(misfit.aside)
   }
   // While the database is away, the next one tells.
   const beat = () => sign().catch(error => logger.debug({ error }, 'no heartbeat'))
@@ -267,9 +272,9 @@ async function register(pool: Pool, { config, roles, logger }: ServiceOptions, h
       consoleUrl = url
       return sign()
     },
-    secret,
+    standing,
     /** What this process leaves to others. */
-    misfit: (): Misfit => ({ outdated: isOutdated, refused: secret.isRefused }),
+    misfit: (): Misfit => ({ outdated: isOutdated, aside: standing.aside }),
     /** From now on `told` is called when that becomes so, and when it is over. */
     watchSources(told: (isOutdated: boolean) => void): Promise<void> {
       watching.push(told)
@@ -331,12 +336,12 @@ const FOLLOW_PACER_MS = 500
 const JOBS_END_WITHIN_MS = 6000
 
 /**
- * Does the jobs of the queue, settles refunds and reads the mirrors: everything that calls the platform. While it refuses this
- * process's secret, others do.
+ * Does the jobs of the queue, settles refunds and reads the mirrors: everything that calls the platform. While this process stands
+ * aside, others do.
  */
 async function startWorker(core: Core, web: Console | null, stops: Stops): Promise<Loop> {
   const { config, pool, hr, tracing } = core
-  const { secret } = core.entry
+  const { standing } = core.entry
   const logger = core.logger.child({ component: 'worker' })
   const most = config.WORKER_CONCURRENCY
   const client = connectPlatform(config, pool, core.logger, {
@@ -344,7 +349,7 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
       web?.metrics.observeCall(call)
       // Not every call's failure raises a halt.
       if (entryOfCode(Number(call.code))?.category === 'credentials')
-        secret.leaveToOthers().catch(error => logger.debug({ error }, 'a refused secret was not noted'))
+        standing.leaveForSecret().catch(error => logger.debug({ error }, 'a refused secret was not noted'))
     },
     tracing,
   })
@@ -362,7 +367,7 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
     client,
     hr,
     locks,
-    secret,
+    standing,
     logger,
     concurrentCalls: most,
     limits: limitsOf(config),
@@ -388,7 +393,7 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
         pool,
         client,
         locks,
-        secret,
+        standing,
         logger: core.logger.child({ component: 'mirrors' }),
         tracing,
         ownEnterprise: config.PLATFORM_ENTERPRISE_CODE,
@@ -406,12 +411,12 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
     },
     failed: error => logger.error({ error }, 'the work was not taken up, or laid down'),
   })
-  secret.watch(isRefused => {
-    if (isRefused) logger.error(REFUSED)
+  standing.watch(aside => {
+    if (aside) logger.error(ASIDE[aside])
     else logger.info('this process goes on with the work')
-    shift.set(!isRefused)
+    shift.set(aside === null)
   })
-  shift.set(!secret.isRefused)
+  shift.set(standing.aside === null)
   stops.work(async () => {
     const at = performance.now()
     clearInterval(following)
@@ -419,7 +424,7 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
     await processor.close(Math.max(0, JOBS_END_WITHIN_MS - (performance.now() - at)))
   })
 
-  const probe = probeAccount({ pool, client, secret, logger: core.logger })
+  const probe = probeAccount({ pool, client, standing, logger: core.logger })
   keepRunning(stops, probe)
   onNotified(core, 'run', () => shift.present?.mirrors.wake())
   return probe

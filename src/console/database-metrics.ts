@@ -6,7 +6,7 @@ import { type OpenMoney, readOpenMoney } from '../money/open.ts'
 import { JOB_OPERATIONS } from '../queue/job.ts'
 import { SHOWN_EMPLOYEE_STATUSES } from '../sync/health/figures.ts'
 import { type Health, readHealth } from '../sync/health/health.ts'
-import { ROLES } from '../sync/processes/process.ts'
+import { ASIDES, ROLES } from '../sync/processes/process.ts'
 import { RUN_STATES } from '../sync/runs/run.ts'
 import { SaidError } from '../texts/message.ts'
 
@@ -194,9 +194,11 @@ export const DATABASE_METRICS = {
     help: 'Living processes with other HR sources than the one that was started last.',
     read: ({ outdatedProcesses }) => one(outdatedProcesses.length),
   },
-  dirsync_processes_refused: {
-    help: 'Living processes whose application secret the platform refuses, so that they leave the work to others.',
-    read: ({ refusedProcesses }) => one(refusedProcesses.length),
+  dirsync_processes_aside: {
+    help: 'Living processes that leave all work to others, by reason: `secret` (the platform refuses theirs), `unreachable` (they do not reach it).',
+    labels: ['reason'],
+    read: ({ asideProcesses }) =>
+      ASIDES.map(reason => [{ reason }, asideProcesses.filter(aside => aside.reason === reason).length]),
   },
   dirsync_database_size_bytes: {
     help: 'Size of the database of dirsync.',

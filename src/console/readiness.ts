@@ -4,7 +4,7 @@ import type { Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
 import { within } from '../lib/waiting.ts'
 import { readHalts } from '../sync/outbox/halts.ts'
-import type { Misfit } from '../sync/processes/process.ts'
+import type { Aside, Misfit } from '../sync/processes/process.ts'
 import { inLanguage } from '../texts/failures.ts'
 import { inEnglish } from '../texts/message.ts'
 
@@ -15,7 +15,7 @@ export type Phase = 'starting' | 'running' | 'stopping'
 
 /** Something that the process cannot work without. It reveals no internals, because the probe is public. */
 interface Missing {
-  part: 'process' | 'database' | 'schema' | 'queue' | 'hr_sources' | 'credentials'
+  part: 'process' | 'database' | 'schema' | 'queue' | 'hr_sources' | 'platform'
   problem: string
   remedy: string
 }
@@ -73,9 +73,9 @@ export class Readiness {
     }
     let halts: ReadinessReport['halts'] = []
     if (this.phase !== 'running') missing.push(phaseProblem(this.phase))
-    const { outdated, refused } = this.#misfit()
+    const { outdated, aside } = this.#misfit()
     if (outdated) missing.push(SOURCES_PROBLEM)
-    if (refused) missing.push(CREDENTIALS_PROBLEM)
+    if (aside) missing.push(ASIDE_PROBLEMS[aside])
     await Promise.all([
       within(TIMEOUT_MS, this.#readDatabase()).then(found => {
         halts = found.halts
@@ -143,12 +143,20 @@ const SOURCES_PROBLEM: Missing = {
   remedy: 'Give both the same HR_SOURCES, and restart this one.',
 }
 
-const CREDENTIALS_PROBLEM: Missing = {
-  part: 'credentials',
-  problem:
-    'the platform refuses the application secret of this process, so it leaves all jobs to others, which have another one',
-  remedy:
-    'Give all processes the same PLATFORM_APP_SECRET and PLATFORM_SIGN_ALGORITHM, and restart this one.',
+const ASIDE_PROBLEMS: Record<Aside, Missing> = {
+  secret: {
+    part: 'platform',
+    problem:
+      'the platform refuses the application secret of this process, so it leaves all work to others, which have another one',
+    remedy:
+      'Give all processes the same PLATFORM_APP_SECRET and PLATFORM_SIGN_ALGORITHM, and restart this one.',
+  },
+  unreachable: {
+    part: 'platform',
+    problem: 'this process cannot reach the platform, so it leaves all work to others',
+    remedy:
+      'Check the network, a firewall or a list of permitted addresses. It works again by itself once the platform answers.',
+  },
 }
 
 function schemaProblem(lacking: string[]): Missing {

@@ -50,10 +50,14 @@ comment on column dirsync.process.secret_print is
   '32 bits of a key derived from the platform''s application secret and id, to tell different secrets apart; null: it is of an '
   'earlier version.';
 
-alter table dirsync.process add column refused_at timestamptz;
-comment on column dirsync.process.refused_at is
-  'When the platform last refused the application secret of the process, while others work with another one: it leaves the work to '
-  'them, and asks again every five minutes. Null: it is not refused.';
+alter table dirsync.process
+  add column aside_for text check (aside_for in ('secret', 'unreachable')),
+  add column asked_at  timestamptz;
+comment on column dirsync.process.aside_for is
+  'Why the process leaves all work to others while any works: secret, the platform refuses its application secret; '
+  'unreachable, it cannot reach the platform. Null: it works.';
+comment on column dirsync.process.asked_at is
+  'When a process that stands aside last asked the platform whether that is over.';
 
 -- What counts of a row whose employee has left -----------------------------------------------------
 

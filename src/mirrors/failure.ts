@@ -25,7 +25,7 @@ import {
 } from './mirror.ts'
 import type { MirrorWorkDependencies } from './mirror-reader.ts'
 
-type Dependencies = Pick<MirrorWorkDependencies, 'pool' | 'secret' | 'logger'>
+type Dependencies = Pick<MirrorWorkDependencies, 'pool' | 'standing' | 'logger'>
 
 /**
  * Turns a failed reading into a retry, a halt or a case, by the same catalogue as a failed job. A part that was refused is

@@ -11,14 +11,14 @@ import {
   type ShortList,
 } from '../platform/client.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
-import type { OwnSecret } from '../sync/processes/refused.ts'
+import type { Standing } from '../sync/processes/standing.ts'
 import { type Message, message } from '../texts/message.ts'
 import type { MirrorRun, MirrorTask, PageCursor, PlannedTask } from './mirror.ts'
 
 export interface MirrorWorkDependencies {
   pool: Pool
   client: PlatformClient
-  secret: OwnSecret
+  standing: Standing
   logger: Logger
   /** Enterprise code of the deployment itself; empty for a single enterprise. */
   ownEnterprise: string

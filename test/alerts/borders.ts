@@ -275,11 +275,11 @@ export const BORDERS: {
     found: { subject: '', forMs: 2 * MINUTE, facts: { count: 2, processes: 'a (7), b (8)' } },
   },
   {
-    rule: 'secret_refused',
-    name: 'a process whose application secret the platform refuses',
-    beyond: { refusedProcesses: ['a (7)'] },
-    at: { refusedProcesses: [] },
-    found: { subject: '', forMs: 2 * MINUTE, facts: { count: 1, processes: 'a (7)' } },
+    rule: 'process_aside',
+    name: 'a process that leaves all work to others',
+    beyond: { asideProcesses: [{ process: 'a (7)', reason: 'unreachable' }] },
+    at: { asideProcesses: [] },
+    found: { subject: 'a (7)', forMs: 2 * MINUTE, facts: { reason: 'unreachable' } },
   },
   {
     rule: 'database_full',

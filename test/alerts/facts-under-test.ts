@@ -51,7 +51,7 @@ export function healthyFacts(differs: Partial<Facts> = {}): Facts {
     clockOffset: 0.4,
     queueAway: null,
     outdatedProcesses: [],
-    refusedProcesses: [],
+    asideProcesses: [],
     database: { bytes: 2e9, connections: 20, connectionsLimit: 97 },
     alerts: [],
     messages: [],

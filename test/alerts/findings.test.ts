@@ -160,7 +160,12 @@ describe('settings change the thresholds', () => {
       { outdatedProcesses: ['a'] },
       { forMs: 5 * MINUTE },
     ],
-    ['secret_refused', { ALERT_SECRET_REFUSED: '5' }, { refusedProcesses: ['a'] }, { forMs: 5 * MINUTE }],
+    [
+      'process_aside',
+      { ALERT_PROCESS_ASIDE: '5' },
+      { asideProcesses: [{ process: 'a', reason: 'secret' }] },
+      { forMs: 5 * MINUTE },
+    ],
     ['database_full', { ALERT_DATABASE_GB: '2.5' }, {}, { subject: 'size' }],
     ['database_slow', { ALERT_DATABASE_SLOW: '10' }, { took: 0.011 }, {}],
     [

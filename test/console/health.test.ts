@@ -14,16 +14,20 @@ beforeEach(async () => {
 const away = () => Promise.reject(new Error('connect ECONNREFUSED 10.1.2.3:6379'))
 
 test.each([
-  [{ outdated: true }, 'hr_sources'],
-  [{ refused: true }, 'credentials'],
-])('a process that leaves work to others is not ready, and says what to do: %o', async (misfit, part) => {
-  await using console = await openApp(database.url, { misfit })
-  const answer = await console.app.inject('/readyz')
-  expect(answer.statusCode).toBe(503)
-  expect(answer.json()).toMatchObject({
-    missing: [{ part, remedy: expect.stringContaining('restart') }],
-  })
-})
+  [{ outdated: true }, 'hr_sources', 'restart this one'],
+  [{ aside: 'secret' as const }, 'platform', 'restart this one'],
+  [{ aside: 'unreachable' as const }, 'platform', 'by itself'],
+])(
+  'a process that leaves work to others is not ready, and says what to do: %o',
+  async (misfit, part, remedy) => {
+    await using console = await openApp(database.url, { misfit })
+    const answer = await console.app.inject('/readyz')
+    expect(answer.statusCode).toBe(503)
+    expect(answer.json()).toMatchObject({
+      missing: [{ part, remedy: expect.stringContaining(remedy) }],
+    })
+  },
+)
 
 test('a living process says so, with its version, roles and uptime', async () => {
   await using console = await openApp(database.url)

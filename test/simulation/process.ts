@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { pino } from 'pino'
 import type { HrServer } from '../../src/hr/server.ts'
@@ -9,7 +10,7 @@ import { UNTRACED } from '../../src/lib/tracing.ts'
 import { Feeder } from '../../src/sync/outbox/feeder.ts'
 import { claimSources, type KnownSource } from '../../src/sync/plan/claim-sources.ts'
 import { Planner } from '../../src/sync/plan/planner.ts'
-import { OwnSecret } from '../../src/sync/processes/refused.ts'
+import { Standing } from '../../src/sync/processes/standing.ts'
 import type { RunLimits } from '../../src/sync/runs/safety.ts'
 import { JobProcessor } from '../../src/sync/work/job-processor.ts'
 import type { SimulatedProcess } from './schedule.ts'
@@ -147,7 +148,7 @@ function engineOf(process: Process, { hr, platform, queue, stage, departments }:
     processor: new JobProcessor({
       ...common,
       ...{ hr: worked, client: platform.client(process), locks, concurrentCalls: 4 },
-      secret: new OwnSecret(pool, ''),
+      standing: new Standing(pool, { id: randomUUID(), secretPrint: '' }),
     }),
     planners: (planned.areNamed ? [WHOLE, ...sources] : sources).map(
       ({ name }) =>

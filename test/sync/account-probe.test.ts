@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { probeAccount, raiseHalt, readHalts } from '../../src/sync/outbox/halts.ts'
-import { OwnSecret } from '../../src/sync/processes/refused.ts'
+import { Standing } from '../../src/sync/processes/standing.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { spawnDirsync } from '../helpers/process.ts'
@@ -43,7 +44,12 @@ test('a worker whose clock is behind lifts the halt of an earlier one', async ()
     appSecret: 'test-secret',
     ratePerSecond: 100,
   })
-  const probe = probeAccount({ pool, client, secret: new OwnSecret(pool, ''), logger: SILENT })
+  const probe = probeAccount({
+    pool,
+    client,
+    standing: new Standing(pool, { id: randomUUID(), secretPrint: '' }),
+    logger: SILENT,
+  })
   probe.start()
   onTestFinished(() => probe.stop())
   await expect.poll(() => readHalts(pool)).toEqual([])

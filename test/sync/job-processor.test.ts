@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CallRecord } from '../../emulator/call-log.ts'
@@ -10,7 +11,7 @@ import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { formatJobKey } from '../../src/queue/job.ts'
 import type { ClaimKey } from '../../src/sync/outbox/claim.ts'
-import { OwnSecret } from '../../src/sync/processes/refused.ts'
+import { Standing } from '../../src/sync/processes/standing.ts'
 import { type RunKind, requestRun } from '../../src/sync/runs/run.ts'
 import { JobProcessor } from '../../src/sync/work/job-processor.ts'
 import { duringTest } from '../helpers/during.ts'
@@ -37,7 +38,7 @@ test('without PostgreSQL a job fails at once, so that the queue hands it out aga
       pool,
       client,
       locks,
-      secret: new OwnSecret(pool, ''),
+      standing: new Standing(pool, { id: randomUUID(), secretPrint: '' }),
       logger: SILENT,
       limits: LIMITS,
       tracing: UNTRACED,
@@ -128,7 +129,7 @@ describe('what a worker has in hand, but its call has been in line for longer th
         pool: store.pool,
         client,
         locks,
-        secret: new OwnSecret(store.pool, ''),
+        standing: new Standing(store.pool, { id: randomUUID(), secretPrint: '' }),
         logger: SILENT,
         limits: LIMITS,
         tracing: UNTRACED,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 // @module-tag mariadb
 
 import { createServer, type Socket } from 'node:net'
@@ -19,7 +20,7 @@ import { claimDeployment } from '../../src/sync/health/deployment.ts'
 import { type ClaimKey, claim } from '../../src/sync/outbox/claim.ts'
 import { haltForHr, readHalts } from '../../src/sync/outbox/halts.ts'
 import { claimSources } from '../../src/sync/plan/claim-sources.ts'
-import { OwnSecret } from '../../src/sync/processes/refused.ts'
+import { Standing } from '../../src/sync/processes/standing.ts'
 import { Commands } from '../../src/sync/runs/commands.ts'
 import { lastFullReading, watermark } from '../../src/sync/runs/earlier-runs.ts'
 import { type Run, type RunKind, readRun, requestRun } from '../../src/sync/runs/run.ts'
@@ -144,7 +145,7 @@ function worker(hr: HrSources): (key: ClaimKey) => Promise<void> {
     client,
     hr,
     locks,
-    secret: new OwnSecret(store.pool, ''),
+    standing: new Standing(store.pool, { id: randomUUID(), secretPrint: '' }),
     logger: SILENT,
     concurrentCalls: 1,
     limits: LIMITS,

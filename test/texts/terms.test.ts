@@ -110,6 +110,7 @@ const LISTS: Record<string, string | null> = {
   'dead_letter_event.event': 'event',
   'refund.state': 'money_state',
   'topup.state': 'money_state',
+  'process.aside_for': null, // alerts, doctor and status tell it in sentences
   'tally.source': null,
   'console_user.source': null, // the audit tells it in words of its own
   'console_user.role': 'role',

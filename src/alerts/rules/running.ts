@@ -9,14 +9,6 @@ const FEWEST_REJECTED = 5
 
 const GIGABYTE = 1e9
 
-const ofProcesses = (names: string[]) =>
-  names.length === 0 ? [] : [{ facts: { count: names.length, processes: names.join(', ') } }]
-
-const processesNamed: RuleDefinition['values'] = (_, facts) => ({
-  ...facts.numbers('count'),
-  processes: facts.text('processes'),
-})
-
 /** dirsync itself: its processes, how the platform takes its calls, its database, and the channels. */
 export const RUNNING = {
   /** No running process has a role that the work needs. Subject: the role. */
@@ -89,8 +81,9 @@ export const RUNNING = {
       'Minutes that processes may have different HR sources, as during a restart, before it is an alert.',
     figure: { min: 0, max: 1440, default: 2, example: 10, lasts: 'minutes' },
     holdsMs: minutes,
-    find: ({ outdatedProcesses }) => ofProcesses(outdatedProcesses),
-    values: processesNamed,
+    find: ({ outdatedProcesses: outdated }) =>
+      outdated.length === 0 ? [] : [{ facts: { count: outdated.length, processes: outdated.join(', ') } }],
+    values: (_, facts) => ({ ...facts.numbers('count'), processes: facts.text('processes') }),
     screen: 'halts',
     prometheus: {
       expr: 'max by (job) (dirsync_processes_outdated) > 0',
@@ -100,21 +93,27 @@ export const RUNNING = {
     },
   },
 
-  /** The platform refuses the application secret of a running process, which leaves the work to others. */
-  secret_refused: {
+  /** What fails for a running process alone has it leave all work to others. Subject: its host and number. */
+  process_aside: {
     severity: 'warning',
+    inhibitedBy: ['database_away'],
     meaning:
-      'Minutes that the platform may refuse the application secret of a process, as during a change of it, before it is an alert.',
+      'Minutes that a process may leave all work to others, because the platform refuses its application secret or cannot be reached from it, before it is an alert.',
     figure: { min: 0, max: 1440, default: 2, example: 10, lasts: 'minutes' },
     holdsMs: minutes,
-    find: ({ refusedProcesses }) => ofProcesses(refusedProcesses),
-    values: processesNamed,
+    // What halts everything is told by its own rule, and fails for all.
+    find: ({ asideProcesses, stops }) =>
+      stops.some(({ scope, category }) => scope === '*' && category !== 'paused')
+        ? []
+        : asideProcesses.map(({ process, reason }) => ({ subject: process, facts: { reason } })),
+    values: (_, facts) => ({ reason: facts.text('reason') }),
     screen: 'halts',
     prometheus: {
-      expr: 'max by (job) (dirsync_processes_refused) > 0',
-      summary: 'The platform refuses the application secret of a process of dirsync',
+      expr: `max by (job, reason) (dirsync_processes_aside) > 0
+  unless on (job) dirsync_halts{scope="everything", category!="paused"} > 0`,
+      summary: '{{ $value }} process(es) of dirsync leave all work to others',
       description:
-        '{{ $value }} of them leave all work to others. Give all processes the same PLATFORM_APP_SECRET and PLATFORM_SIGN_ALGORITHM, and restart these.',
+        'Reason: {{ $labels.reason }}. The platform refuses their application secret, or they do not reach it, while others work. `dirsync status` names them.',
     },
   },
 

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
 import { readHalts } from '../../sync/outbox/halts.ts'
-import { ALIVE, IS_OUTDATED, missingAmong, processDifferences } from '../../sync/processes/process.ts'
-import { IS_REFUSED } from '../../sync/processes/refused.ts'
+import { ALIVE, ASIDES, IS_OUTDATED, missingAmong, processDifferences } from '../../sync/processes/process.ts'
 import { SaidText } from '../../texts/failures.ts'
 
 /** Why work is halted, for everything or for one enterprise. */
@@ -44,9 +43,12 @@ export const Process = z.object({
     .describe(
       'Another process was started later with other HR sources: this one leaves alone those that differ',
     ),
-  is_refused: z
-    .boolean()
-    .describe('The platform refuses its application secret: it leaves all work to others'),
+  aside_for: z
+    .enum(ASIDES)
+    .nullable()
+    .describe(
+      'Why it leaves all work to others: the platform refuses its application secret, or cannot be reached from it; null: it does not',
+    ),
   pacer: z
     .object({
       callsPerSecond: z.number().describe('Over the last ten seconds'),
@@ -62,7 +64,7 @@ export type Process = z.infer<typeof Process>
 export async function listProcesses(db: Pool): Promise<Process[]> {
   const { rows } = await db.query<Process>(
     `select id, host, pid, roles, version, started_at, heartbeat_at, ${ALIVE} as alive,
-            coalesce(${IS_OUTDATED}, false) as is_outdated, ${IS_REFUSED} as is_refused, pacer
+            coalesce(${IS_OUTDATED}, false) as is_outdated, aside_for, pacer
      from dirsync.process
      where ${ALIVE} or id in (
        select id from dirsync.process where heartbeat_at > now() - interval '1 day' and not (${ALIVE})

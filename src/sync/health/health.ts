@@ -3,8 +3,14 @@ import { RECENT_CREATIONS } from '../../platform/token-store.ts'
 import type { JobOperation } from '../../queue/job.ts'
 import type { Said } from '../../texts/message.ts'
 import { isInForceFor } from '../outbox/halts.ts'
-import { ALIVE, IS_OUTDATED, LOST_PROCESSES, PROCESS_NAME } from '../processes/process.ts'
-import { IS_REFUSED } from '../processes/refused.ts'
+import {
+  ALIVE,
+  ASIDE_PROCESSES,
+  type Aside,
+  IS_OUTDATED,
+  LOST_PROCESSES,
+  PROCESS_NAME,
+} from '../processes/process.ts'
 import { MIRRORS } from '../runs/mirror-kind.ts'
 import {
   EACH_EMPLOYEE_KIND,
@@ -59,8 +65,8 @@ export interface Health extends Figures {
   queueAway: { age: number; error: string | null } | null
   /** Running processes with other HR sources than the one that was started last, by their names. */
   outdatedProcesses: string[]
-  /** Running processes whose application secret the platform refuses, so that they leave the work to others. */
-  refusedProcesses: string[]
+  /** Running processes that leave all work to others. */
+  asideProcesses: { process: string; reason: Aside }[]
   /** Processes that died without signing off and were not replaced. */
   lostProcesses: { process: string; roles: string }[]
   /** The last answer of the monitor at HEARTBEAT_URL; null if it accepts calls, or none is due. */
@@ -326,6 +332,7 @@ const HEALTH = `
     -- A mirror that was switched off has a schedule still, and no runs.
     where latest.state = 'failed'
       and latest.finished_at > now() - interval '1 hour' - 2 * s.interval_seconds * interval '1 second'
+  ), aside as (${ASIDE_PROCESSES}
   ), lost as (${LOST_PROCESSES}
   ), outbox as (
     select operation, enterprise_code, run_id, enqueued, since, sum(n) as n
@@ -377,8 +384,7 @@ const HEALTH = `
           order by queue_away_since limit 1) as "queueAway",
          (select coalesce(jsonb_agg(${PROCESS_NAME} order by started_at), '[]')
           from dirsync.process where ${ALIVE} and ${IS_OUTDATED}) as "outdatedProcesses",
-         (select coalesce(jsonb_agg(${PROCESS_NAME} order by started_at), '[]')
-          from dirsync.process where ${ALIVE} and ${IS_REFUSED}) as "refusedProcesses",
+         ${jsonRows('aside')} as "asideProcesses",
          ${jsonRows('deliveries')} as deliveries, ${jsonRows('paused_schedules')} as "pausedSchedules", ${jsonRows('failing_jobs')} as "failingJobs",
          ${jsonRows('lost')} as "lostProcesses",
          (select answer from dirsync.heartbeat_call

@@ -5,7 +5,7 @@ import { Loop } from '../../lib/loop.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
 import { message, type Said, toStore } from '../../texts/message.ts'
-import type { OwnSecret } from '../processes/refused.ts'
+import type { Standing } from '../processes/standing.ts'
 import { LONGEST_DELAY_MS, nextProbeDelay, probeDelay } from './backoff.ts'
 
 /** A reason why no calls are made, for everything or for one enterprise. */
@@ -186,68 +186,83 @@ export async function forbidding(
     ({ scope, category }) => ['*', enterpriseCode].includes(scope) && !HALTS_OF_OTHERS.includes(category),
   )
   if (!halt) return { halt: null, isProbe: false }
+  return (await isToProbe(db, halt)) ? { halt: null, isProbe: true } : { halt, isProbe: false }
+}
+
+/** Whether a probe of the halt is due. Then it is this caller's, and the next one later. */
+async function isToProbe(db: Pool, { scope, probes }: Halt): Promise<boolean> {
   const { rowCount } = await db.query(
     `update dirsync.halt
      set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + 1
      where scope = $1 and probes = $3 and (${PROBE_IS_DUE})`,
-    [halt.scope, nextProbeDelay(halt.probes), halt.probes],
+    [scope, nextProbeDelay(probes), probes],
   )
-  return rowCount === 1 ? { halt: null, isProbe: true } : { halt, isProbe: false }
+  return rowCount === 1
 }
 
 /**
- * Raises the halt that a failure of the platform demands; unless it is that of a secret with which this process is alone: it
- * leaves the work to the others then.
+ * Raises the halt that a failure of the platform demands; unless it may be that of this process alone, and others work: it stands
+ * aside then.
+ * @param isOutage whether the failure is that the platform answers no call of this process
  */
 export async function haltForPlatform(
-  deps: Dependencies & { secret: OwnSecret },
+  deps: Dependencies & { standing: Standing },
   scope: string,
   { category, said }: Pick<PlatformError['verdict'], 'category' | 'said'>,
   platformCode: number | null,
+  isOutage = false,
 ): Promise<void> {
-  if (category === 'credentials' && (await deps.secret.leaveToOthers())) return
+  if (isOutage && (await deps.standing.leaveForNetwork())) return
+  if (category === 'credentials' && (await deps.standing.leaveForSecret())) return
   await halt(deps, scope, { category, message: said.meaning, remedy: said.remedy, platformCode })
 }
 
 /** A refusal costs a token creation, of which the platform permits 60 an hour. */
 const AGAIN_MS = 300_000
 const PATIENCE_MS = 60_000
-/** How often a process whose secret is refused looks whether others still work. */
+/** How often to look whether there is something to ask for. */
 const LOOK_EVERY_MS = 5000
 
 /**
  * At the start of a worker, makes one call to check that the platform accepts application, secret, signature and clock.
- * Otherwise the first change would find out, perhaps days later. A refusal halts everything, or has this process stand aside; the
- * probe repeats until the platform accepts.
+ * Otherwise the first change would find out, perhaps days later. A refusal halts everything, or has this process stand aside. Asks
+ * again until the platform accepts, and whenever another process has halted everything for its secret, which this one may disprove
+ * though there is no work.
  */
 export function probeAccount(deps: {
   pool: Pool
   client: PlatformClient
-  secret: OwnSecret
+  standing: Standing
   logger: Logger
 }): Loop {
-  const { client, logger, secret } = deps
+  const { pool, client, standing, logger } = deps
   let isAccepted = false
   let askedAt = Number.NEGATIVE_INFINITY
+  const isToAsk = async () => {
+    if (standing.aside !== null) return (await standing.returnAlone()) || (await standing.isToAsk())
+    if (!isAccepted) return performance.now() - askedAt >= AGAIN_MS
+    const halted = (await readHalts(pool)).find(
+      ({ scope, category }) => scope === '*' && category === 'credentials',
+    )
+    return halted !== undefined && (await isToProbe(pool, halted))
+  }
   return new Loop({
     pauseMs: LOOK_EVERY_MS,
     failed: error =>
       logger.debug({ error }, 'the platform was not asked whether it accepts this application'),
     async step(signal) {
-      if (secret.isRefused) {
-        const isAlone = await secret.returnWithoutOthers()
-        if (!isAlone && !(await secret.isToAsk(AGAIN_MS))) return
-      } else if (isAccepted || performance.now() - askedAt < AGAIN_MS) return
+      if (!(await isToAsk())) return
       askedAt = performance.now()
-      const startedAt = await databaseTime(deps.pool)
+      const startedAt = await databaseTime(pool)
       try {
         await client.tokens.info({ signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) })
       } catch (error) {
         if (!(error instanceof PlatformError) || error.verdict.disposition !== 'halt') throw error
+        isAccepted = false
         return haltForPlatform(deps, '*', error.verdict, error.platformCode ?? null)
       }
       isAccepted = true
-      await secret.isAccepted()
+      await standing.isAnswered()
       // An enterprise's halt depends on its code.
       await liftHalts(deps, '*', startedAt, HALTS_OF_OTHERS)
     },

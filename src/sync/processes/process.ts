@@ -31,13 +31,19 @@ export const PROCESS_NAME = `format('%s (%s)', host, pid)`
 /** Condition on a process: its HR sources differ from those of the process started last. */
 export const IS_OUTDATED = 'hr_owners is not null and hr_owners <> dirsync.hr_owners()'
 
-/** Why a process leaves work to others: for the HR sources that differ, or all of it because the platform refuses its secret. */
+/** Why a process leaves all work to others: the platform refuses its application secret, or cannot be reached from where it runs. */
+export const ASIDES = ['secret', 'unreachable'] as const
+export type Aside = (typeof ASIDES)[number]
+
+/** Why a process leaves work to others. */
 export interface Misfit {
+  /** Its HR sources are not those in force: the work for those that differ. */
   outdated: boolean
-  refused: boolean
+  /** What fails for it alone: all work. */
+  aside: Aside | null
 }
 
-export const FITS: Misfit = { outdated: false, refused: false }
+export const FITS: Misfit = { outdated: false, aside: null }
 
 /** The pacing of a process's calls. */
 export interface Pacing extends PacerSnapshot {
@@ -79,7 +85,7 @@ const SET_BACK = `
  * @param me.consoleUrl where its console listens; default: it has none
  * @param me.hrOwners the HR source of each enterprise as it knows them; default: it does not use HR
  * @param me.hrAddresses where it reads each source
- * @returns whether its sources are out of date, and whether the platform refuses its secret
+ * @returns why it leaves work to others
  */
 export async function heartbeat(
   db: Pool,
@@ -102,7 +108,7 @@ export async function heartbeat(
      on conflict (id) do update
      set heartbeat_at = now(), pacer = excluded.pacer, queue_away_since = excluded.queue_away_since,
          queue_error = excluded.queue_error, hr_owners = excluded.hr_owners, console_url = excluded.console_url
-     returning coalesce(${IS_OUTDATED}, false) as outdated, refused_at is not null as refused`,
+     returning coalesce(${IS_OUTDATED}, false) as outdated, aside_for as aside`,
     [
       ...[me.id, me.host, me.pid, me.roles, me.version, me.pacer],
       ...[me.queue?.awayMs ?? null, me.queue?.lastError ?? null],
@@ -191,17 +197,28 @@ async function differingAddresses(db: Pool): Promise<Address[]> {
 }
 
 /**
- * Living processes by the application secret that they have, the latest started last, where that is not the same for all; whether
- * the platform refuses it.
+ * Living processes by the application secret that they have, the latest started last, where that is not the same for all, and the
+ * platform has not told yet which is wrong.
  */
-async function differingSecrets(db: Pool): Promise<{ processes: string; isRefused: boolean }[]> {
+async function differingSecrets(db: Pool): Promise<string[]> {
   const { rows } = await db.query<{ processes: string; isRefused: boolean }>(
     `select string_agg(${PROCESS_NAME}, ', ' order by host, pid) as processes,
-            bool_or(refused_at is not null) as "isRefused"
+            coalesce(bool_or(aside_for = 'secret'), false) as "isRefused"
      from dirsync.process where ${ALIVE} and secret_print is not null
      group by secret_print order by max(started_at)`,
   )
-  return rows.length > 1 ? rows : []
+  return rows.length > 1 && !rows.some(({ isRefused }) => isRefused)
+    ? rows.map(({ processes }) => processes)
+    : []
+}
+
+/** SQL: living processes that leave all work to others: rows of `process` and `reason`. */
+export const ASIDE_PROCESSES = `
+  select ${PROCESS_NAME} as process, aside_for as reason from dirsync.process
+  where ${ALIVE} and aside_for is not null order by host, pid`
+
+async function asideProcesses(db: Pool): Promise<{ process: string; reason: Aside }[]> {
+  return (await db.query<{ process: string; reason: Aside }>(ASIDE_PROCESSES)).rows
 }
 
 /** How living processes do not fit together, and what to do about it. */
@@ -224,8 +241,12 @@ export async function processDifferences(db: Pool): Promise<{ what: Message; rem
     ...(versions.length > 1
       ? [{ what: message('doctor.versions', { names: versions }), remedy: message('doctor.same_version') }]
       : []),
-    ...(await differingSecrets(db)).map(({ processes, isRefused }) => ({
-      what: message(isRefused ? 'doctor.secret_refused' : 'doctor.secrets', { processes }),
+    ...(await asideProcesses(db)).map(({ process, reason }) => ({
+      what: message(`doctor.aside_${reason}`, { process }),
+      remedy: message(`doctor.aside_${reason}_remedy`),
+    })),
+    ...(await differingSecrets(db)).map(processes => ({
+      what: message('doctor.secrets', { processes }),
       remedy: message('doctor.same_secret'),
     })),
     ...(await differingAddresses(db)).map(({ source, address, processes }) =>

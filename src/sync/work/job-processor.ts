@@ -42,7 +42,7 @@ import {
   unlocatedIn,
   withoutDepartments,
 } from '../plan/departments.ts'
-import type { OwnSecret } from '../processes/refused.ts'
+import type { Standing } from '../processes/standing.ts'
 import { deletionPlannedMsAgo, mappingPlannedMsAgo, readRun } from '../runs/run.ts'
 import { runSpan } from '../runs/run-trace.ts'
 import type { RunLimits } from '../runs/safety.ts'
@@ -89,7 +89,7 @@ interface JobProcessorDependencies {
   client: PlatformClient
   hr: HrSources
   locks: SessionLocks
-  secret: OwnSecret
+  standing: Standing
   logger: Logger
   /** Concurrent calls to the platform, across all jobs. */
   concurrentCalls: number
@@ -305,7 +305,7 @@ export class JobProcessor {
   }
 
   async #attempt(key: ClaimKey, claimed: Claim, platform: CountedPlatform): Promise<Attempted> {
-    if (claimed.halted || this.#deps.secret.isRefused)
+    if (claimed.halted || this.#deps.standing.aside !== null)
       return { result: unfinished('halted', atOnce(claimed)) }
     if (claimed.starts > MAX_STARTS) return { result: poisoned(key, claimed) }
     const source = this.#deps.hr.of(key.enterpriseCode)
@@ -500,6 +500,7 @@ export class JobProcessor {
         !outage && verdict.scope === 'enterprise' ? key.enterpriseCode : '*',
         verdict,
         outage ? null : (error.platformCode ?? null),
+        outage,
       )
     return resultOfRefusal({
       error,

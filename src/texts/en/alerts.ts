@@ -130,12 +130,12 @@ export const alerts = {
     '{count, plural, one {A process does} other {# processes do}} nothing for the HR sources that differ from those of the process started last: {processes}.',
   'alert.hr_sources_differ.remedy': 'Give all processes the same HR_SOURCES, and restart those named here.',
   'alert.hr_sources_differ.over': 'All processes have the same HR sources.',
-  'alert.secret_refused.title': 'The platform refuses a process’s application secret',
-  'alert.secret_refused.what':
-    '{count, plural, one {A process leaves} other {# processes leave}} all work to the others, because the platform refuses {count, plural, one {its} other {their}} application secret and accepts that of the others: {processes}.',
-  'alert.secret_refused.remedy':
-    'Give all processes the same PLATFORM_APP_SECRET and PLATFORM_SIGN_ALGORITHM, and restart those named here.',
-  'alert.secret_refused.over': 'The platform refuses no process’s application secret.',
+  'alert.process_aside.title': 'A process leaves all work to others',
+  'alert.process_aside.what':
+    '{reason, select, secret {The platform refuses the application secret of process {subject}, and others work with another one.} other {Process {subject} cannot reach the platform, and others work.}} Nothing is halted: the others do its work.',
+  'alert.process_aside.remedy':
+    '{reason, select, secret {Give all processes the same PLATFORM_APP_SECRET and PLATFORM_SIGN_ALGORITHM, and restart this one.} other {Check the network of its host, a firewall, or the platform’s list of permitted addresses. It works again by itself once the platform answers.}}',
+  'alert.process_aside.over': 'It works again, or has ended.',
   'alert.database_full.title':
     '{subject, select, size {dirsync’s database is nearly full} other {dirsync’s database is running out of connections}}',
   'alert.database_full.what':
@@ -190,7 +190,7 @@ export const alerts = {
   'alert_rule.tokens': 'Too many access tokens',
   'alert_rule.queue_away': 'The queue is down',
   'alert_rule.hr_sources_differ': 'Processes have different HR sources',
-  'alert_rule.secret_refused': 'The platform refuses a process’s secret',
+  'alert_rule.process_aside': 'A process leaves all work to others',
   'alert_rule.database_full': 'The database is nearly full',
   'alert_rule.database_slow': 'The database is slow',
   'alert_rule.database_away': 'The database is down',
@@ -255,8 +255,8 @@ export const alerts = {
     'A process of dirsync does not reach the queue: Redis, or dirsync’s own database where REDIS_URL is not set. Nothing is lost: the work is kept in PostgreSQL and is added to the queue again.\nIs Redis up? Check `redis-cli ping`, its log, its memory: with a maxmemory-policy other than noeviction, or when full, it refuses writes.\nIs the network open, and is the password right? `dirsync doctor` tests REDIS_URL on the machine where you run it.\nHalts and processes lists the processes: if only one host is affected, look at its network.\nOnce it answers, all processes continue by themselves; none has to be restarted. You may also replace Redis by an empty one.',
   'runbook.hr_sources_differ':
     'A process was started with other HR sources, or with other enterprise codes for one, than the process that was started last. The sources of the last one apply, and are stored in dirsync.hr_source. The others plan and send nothing for the sources that differ, so that no process undoes what another does.\nDuring a rolling restart this is normal for a minute.\nThe alert names the processes that were started before. `dirsync status` marks them, and their `/readyz` says so.\nCompare HR_SOURCES and the file that it names on each host: all processes need the same file.\nIf the named processes have the old file, give them the new one and restart them.\nIf the process that was started last has the wrong file, correct that, and restart it: the others continue by themselves.',
-  'runbook.secret_refused':
-    'The platform refuses what a process signs with its application secret, and accepts what others sign with another one. The process leaves all work to them, and asks again every five minutes, so nothing is halted.\nDuring a change of the secret this is normal until every process has been restarted.\nThe alert names the processes. `dirsync status` and `dirsync doctor` do, too, and their `/readyz` says so.\nCompare PLATFORM_APP_SECRET (or the file that PLATFORM_APP_SECRET_FILE names) and PLATFORM_SIGN_ALGORITHM on each host, and restart the named processes with those of the others.\nIf the others have the old secret, which the platform accepts for a while yet, give them the new one: the named ones take up the work by themselves once the platform accepts theirs.',
+  'runbook.process_aside':
+    'What fails for a process while others work halts nothing: it leaves all work to them, and says why. If it fails for them too, the last one halts everything.\nThe platform refuses its application secret (`secret`): during a change of the secret this is normal until every process has been restarted. Compare PLATFORM_APP_SECRET (or the file that PLATFORM_APP_SECRET_FILE names) and PLATFORM_SIGN_ALGORITHM on each host, and restart the process with those of the others. Where it is the others that have the old secret, which the platform accepts for a while yet, give them the new one. All processes with the refused secret stand aside, and one of them asks again every five minutes.\nIt cannot reach the platform (`unreachable`): try `curl` to PLATFORM_BASE_URL on its host. A firewall, a proxy, or a list of permitted addresses may not know the host. It asks again every 10 seconds, and works again by itself.\n`dirsync status`, `dirsync doctor` and the page of processes name such processes; their `/readyz` answers 503.',
   'runbook.database_full':
     "dirsync’s database is close to the size that you set (ALERT_DATABASE_GB), or has few free connections left.\nSize: `select relname, pg_size_pretty(pg_total_relation_size(oid)) from pg_class where relnamespace = 'dirsync'::regnamespace order by pg_total_relation_size(oid) desc limit 10`. The job prune deletes history at night: is it running (Schedules)?\nIf the size is normal for your number of employees, enlarge the disk and raise ALERT_DATABASE_GB.\nConnections: `select application_name, count(*) from pg_stat_activity group by 1 order by 2 desc` shows what holds them.\nEnd what should not be there, run fewer processes, put a pooler in front, or raise max_connections.\nA full disk stops PostgreSQL and with it dirsync; nothing that was confirmed is lost.",
   'runbook.database_slow':

@@ -988,8 +988,13 @@ export const saidTexts = {
     'Where these are different databases, give all processes the same one and restart them: each would send what its own says.',
   'doctor.secrets':
     'process {processes} has another PLATFORM_APP_SECRET, or PLATFORM_SIGN_ALGORITHM, than others',
-  'doctor.secret_refused':
-    'the platform refuses the PLATFORM_APP_SECRET of process {processes}, which leaves all work to others',
+  'doctor.aside_secret':
+    'the platform refuses the PLATFORM_APP_SECRET of process {process}, which leaves all work to others',
+  'doctor.aside_secret_remedy':
+    'Give all processes the same PLATFORM_APP_SECRET and PLATFORM_SIGN_ALGORITHM, and restart this one.',
+  'doctor.aside_unreachable': 'process {process} cannot reach the platform, and leaves all work to others',
+  'doctor.aside_unreachable_remedy':
+    'Check the network of its host, a firewall, or the platform’s list of permitted addresses.',
   'doctor.same_secret':
     'Give all processes the secret and algorithm that the application has now, and restart those that had others.',
   'doctor.queues': 'process {processes} has the queue in {address}, and others have it elsewhere',

@@ -117,12 +117,12 @@ export const alerts = {
     '{count, plural, other {# 个进程}}的人事数据源设置与最后启动的进程不同，对有差异的人事数据源不做任何处理：{processes}。',
   'alert.hr_sources_differ.remedy': '请让所有进程使用相同的 HR_SOURCES，并重启上述进程。',
   'alert.hr_sources_differ.over': '所有进程的人事数据源设置已一致。',
-  'alert.secret_refused.title': '平台拒绝某个进程的应用密钥',
-  'alert.secret_refused.what':
-    '平台拒绝{count, plural, other {# 个进程}}的应用密钥，但接受其他进程的密钥，因此上述进程将全部工作交由其他进程完成：{processes}。',
-  'alert.secret_refused.remedy':
-    '请让所有进程使用相同的 PLATFORM_APP_SECRET 和 PLATFORM_SIGN_ALGORITHM，并重启上述进程。',
-  'alert.secret_refused.over': '平台不再拒绝任何进程的应用密钥。',
+  'alert.process_aside.title': '某个进程将全部工作交由其他进程完成',
+  'alert.process_aside.what':
+    '{reason, select, secret {平台拒绝进程 {subject} 的应用密钥，而其他进程使用另一密钥工作。} other {进程 {subject} 无法连接平台，而其他进程仍在工作。}}调用并未停止：其工作由其他进程完成。',
+  'alert.process_aside.remedy':
+    '{reason, select, secret {请让所有进程使用相同的 PLATFORM_APP_SECRET 和 PLATFORM_SIGN_ALGORITHM，并重启该进程。} other {请检查该主机的网络、防火墙，以及平台的 IP 白名单。平台一旦应答，该进程会自动继续工作。}}',
+  'alert.process_aside.over': '该进程已恢复工作，或已结束。',
   'alert.database_full.title':
     '{subject, select, size {dirsync 数据库空间即将用尽} other {dirsync 数据库连接即将用尽}}',
   'alert.database_full.what':
@@ -172,7 +172,7 @@ export const alerts = {
   'alert_rule.tokens': '令牌创建过多',
   'alert_rule.queue_away': '队列无响应',
   'alert_rule.hr_sources_differ': '各进程的人事数据源设置不一致',
-  'alert_rule.secret_refused': '平台拒绝某个进程的应用密钥',
+  'alert_rule.process_aside': '某个进程将全部工作交由其他进程完成',
   'alert_rule.database_full': '数据库即将用满',
   'alert_rule.database_slow': '数据库缓慢',
   'alert_rule.database_away': '数据库无响应',
@@ -237,8 +237,8 @@ export const alerts = {
     '某个 dirsync 进程无法连接队列：即 Redis，未设置 REDIS_URL 时为 dirsync 自己的数据库。不会丢失数据：工作保留在 PostgreSQL 中，之后会重新放入队列。\nRedis 是否在运行？请查看 `redis-cli ping`、日志和内存：maxmemory-policy 不是 noeviction，或内存已满时，Redis 会拒绝写入。\n网络是否畅通、密码是否正确？在相应机器上运行 `dirsync doctor`，会检查 REDIS_URL。\n“停止与进程”页面会列出各进程：如果只有一台主机受影响，请检查该主机的网络。\n恢复后所有进程会自动继续，无需重启；也可以换一个空的 Redis。',
   'runbook.hr_sources_differ':
     '某个进程启动时的人事系统（或其企业编码）与最后启动的进程不同。以最后启动的进程为准，其设置保存在 dirsync.hr_source 中。其他进程对有差异的人事系统既不制定计划，也不发送数据，以免互相覆盖。\n逐个重启进程时，出现一分钟左右属于正常情况。\n告警中列出了较早启动的进程；`dirsync status` 会标出它们，其 `/readyz` 也会说明原因。\n请在各主机上比较 HR_SOURCES 及其指向的文件：所有进程须使用同一份文件。\n如果所列进程使用的是旧文件，请换成新文件并重启。\n如果最后启动的进程用错了文件，请更正后重启该进程，其他进程会自动继续。',
-  'runbook.secret_refused':
-    '平台拒绝某个进程用其应用密钥签名的调用，但接受其他进程的调用。该进程将全部工作交由其他进程完成，每五分钟再询问一次平台，因此不会停止任何调用。\n更换密钥期间，在全部进程重启之前，这属于正常情况。\n告警中列出了这些进程；`dirsync status` 和 `dirsync doctor` 也会列出，其 `/readyz` 会说明原因。\n请在各主机上比较 PLATFORM_APP_SECRET（或 PLATFORM_APP_SECRET_FILE 指向的文件）和 PLATFORM_SIGN_ALGORITHM，按其他进程的设置更正后重启所列进程。\n如果其他进程使用的是旧密钥、平台暂时仍接受，请为它们换上新密钥；平台接受新密钥后，所列进程会自动继续工作。',
+  'runbook.process_aside':
+    '其他进程仍在工作时，单个进程的故障不会停止任何调用：该进程将全部工作交由它们完成，并说明原因。如果其他进程也遇到同样的故障，则由最后一个进程停止全部调用。\n平台拒绝其应用密钥（`secret`）：更换密钥期间，在全部进程重启之前，这属于正常情况。请在各主机上比较 PLATFORM_APP_SECRET（或 PLATFORM_APP_SECRET_FILE 指向的文件）和 PLATFORM_SIGN_ALGORITHM，按其他进程的设置更正后重启该进程。如果其他进程使用的是旧密钥、平台暂时仍接受，请为它们换上新密钥。使用被拒密钥的进程都会停止工作，其中一个每五分钟再询问一次平台。\n无法连接平台（`unreachable`）：请在该主机上用 `curl` 访问 PLATFORM_BASE_URL。防火墙、代理或平台的 IP 白名单可能未包含该主机。该进程每 10 秒再询问一次，恢复后自动继续工作。\n`dirsync status`、`dirsync doctor` 和进程页面会列出这些进程；其 `/readyz` 返回 503。',
   'runbook.database_full':
     "dirsync 数据库已接近您设定的大小（ALERT_DATABASE_GB），或可用连接所剩无几。\n大小：执行 `select relname, pg_size_pretty(pg_total_relation_size(oid)) from pg_class where relnamespace = 'dirsync'::regnamespace order by pg_total_relation_size(oid) desc limit 10` 查看。历史数据由定时任务“清理历史”在夜间清理，请确认它在运行（“定时计划”页面）。\n如果这样的大小与员工数量相符，请扩大磁盘空间并调高 ALERT_DATABASE_GB。\n连接：执行 `select application_name, count(*) from pg_stat_activity group by 1 order by 2 desc` 查看被谁占用。\n请断开多余的连接、减少进程数量、使用连接池，或调高 max_connections。\n磁盘写满时 PostgreSQL 会停止，dirsync 也随之停止；已确认的数据不会丢失。",
   'runbook.database_slow':

@@ -999,8 +999,11 @@ export const failures = {
   'doctor.same_address':
     '如果这些是不同的数据库，请让所有进程使用同一个并重启：否则各自会发送自己读到的内容。',
   'doctor.secrets': '进程 {processes} 的 PLATFORM_APP_SECRET 或 PLATFORM_SIGN_ALGORITHM 与其他进程不同',
-  'doctor.secret_refused':
-    '平台拒绝进程 {processes} 的 PLATFORM_APP_SECRET，该进程将全部工作交由其他进程完成',
+  'doctor.aside_secret': '平台拒绝进程 {process} 的 PLATFORM_APP_SECRET，该进程将全部工作交由其他进程完成',
+  'doctor.aside_secret_remedy':
+    '请让所有进程使用相同的 PLATFORM_APP_SECRET 和 PLATFORM_SIGN_ALGORITHM，并重启该进程。',
+  'doctor.aside_unreachable': '进程 {process} 无法连接平台，将全部工作交由其他进程完成',
+  'doctor.aside_unreachable_remedy': '请检查该主机的网络、防火墙，以及平台的 IP 白名单。',
   'doctor.same_secret': '请让所有进程使用应用当前的密钥和签名算法，并重启设置不同的进程。',
   'doctor.queues': '进程 {processes} 的队列位于 {address}，其他进程的队列则在别处',
   'doctor.same_queue':

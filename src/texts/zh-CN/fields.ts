@@ -606,8 +606,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     'false 表示在最近一天内意外终止；只列出最近的 20 个',
   'Another process was started later with other HR sources: this one leaves alone those that differ':
     '此后启动的另一进程使用不同的人事数据源：该进程不处理有差异的数据源',
-  'The platform refuses its application secret: it leaves all work to others':
-    '平台拒绝其应用密钥：该进程将全部工作交由其他进程完成',
+  'Why it leaves all work to others: the platform refuses its application secret, or cannot be reached from it; null: it does not':
+    '该进程将全部工作交由其他进程完成的原因：平台拒绝其应用密钥，或该进程无法连接平台；null 表示正常工作',
   'null: it makes no calls for runs': 'null 表示不为同步任务执行调用',
   'Calls that it makes at a time, at most': '同时执行的最大调用数',
   'Roles that the work needs and that no running process has': '待发送内容需要、但没有运行中进程承担的角色',

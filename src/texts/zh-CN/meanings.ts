@@ -122,8 +122,8 @@ export const meanings: Readonly<Record<string, string>> = {
   'Minutes that the queue may be away before it is an alert.': '队列无法访问多少分钟后告警。',
   'Minutes that processes may have different HR sources, as during a restart, before it is an alert.':
     '各进程的人事数据源不一致（例如重启期间）多少分钟后告警。',
-  'Minutes that the platform may refuse the application secret of a process, as during a change of it, before it is an alert.':
-    '平台拒绝某个进程的应用密钥（例如更换密钥期间）多少分钟后告警。',
+  'Minutes that a process may leave all work to others, because the platform refuses its application secret or cannot be reached from it, before it is an alert.':
+    '进程因平台拒绝其应用密钥或无法连接平台而将全部工作交由其他进程完成，持续多少分钟后告警。',
   'It is an alert when the platform rejects more than this percentage of the calls as too many.':
     '因调用过多而被平台拒绝的比例超过这个百分比时告警。',
   "Seconds that this machine's clock may differ from the platform's.": '本机时钟与平台时钟最多可相差多少秒。',

@@ -1,0 +1,132 @@
+import type { Pool } from '../../lib/database.ts'
+import { ALIVE, type Aside } from './process.ts'
+
+/** How often a process that stands aside asks the platform whether that is over. Of a secret, one process for all that have it. */
+const ASKS_EVERY_MS: Record<Aside, number> = {
+  // A refusal costs a token creation, of which the platform permits 60 an hour.
+  secret: 300_000,
+  unreachable: 10_000,
+}
+
+/** For how long others have to be gone, which they are for a moment when they are restarted. */
+const GONE_MS = 60_000
+
+/** SQL: a living process `o` makes calls, and the condition holds of it. */
+const anotherWorks = (condition: string) => `exists (
+  select from dirsync.process o
+  where o.${ALIVE} and o.pacer is not null and o.aside_for is null and ${condition})`
+
+/**
+ * Whether this process works, or stands aside (`dirsync.process.aside_for`). What may fail for one process alone is no halt while
+ * others work: that would stop them, and end with their next probe, again and again. If it fails for them too, they stand aside one
+ * after the other, and the last one halts everything.
+ */
+export class Standing {
+  readonly #db: Pool
+  readonly #id: string
+  readonly #secretPrint: string
+  readonly #watching: ((aside: Aside | null) => void)[] = []
+  #aside: Aside | null = null
+  #aloneSince: number | null = null
+
+  /**
+   * @param me.id of its row in `dirsync.process`
+   * @param me.secretPrint tells application secrets apart
+   */
+  constructor(db: Pool, me: { id: string; secretPrint: string }) {
+    this.#db = db
+    this.#id = me.id
+    this.#secretPrint = me.secretPrint
+  }
+
+  /** Why it stands aside; null: it works. */
+  get aside(): Aside | null {
+    return this.#aside
+  }
+
+  /** From now on `told` is called when that changes. */
+  watch(told: (aside: Aside | null) => void): void {
+    this.#watching.push(told)
+  }
+
+  /** What the database says of it. */
+  see(aside: Aside | null): void {
+    if (aside === this.#aside) return
+    this.#aside = aside
+    for (const told of this.#watching) told(aside)
+  }
+
+  /** The secret was refused: all who have it stand aside, if somebody works with another one. @returns whether that is so */
+  async leaveForSecret(): Promise<boolean> {
+    const isLeft = await this.#note(
+      `aside_for = 'secret', asked_at = clock_timestamp()`,
+      `secret_print = $1 and pacer is not null and ${ALIVE}
+       and ${anotherWorks('o.secret_print is distinct from $1')}`,
+      [this.#secretPrint],
+    )
+    if (isLeft) this.see('secret')
+    return isLeft
+  }
+
+  /** The platform cannot be reached: this process stands aside, if another one works. @returns whether that is so */
+  async leaveForNetwork(): Promise<boolean> {
+    const isLeft = await this.#note(
+      `aside_for = 'unreachable', asked_at = clock_timestamp()`,
+      `id = $1 and ${ALIVE} and ${anotherWorks('o.id <> $1')}`,
+      [this.#id],
+    )
+    if (isLeft) this.see('unreachable')
+    return isLeft
+  }
+
+  /**
+   * Works again if nobody else has for a minute, or nobody with another secret: somebody has to say what is wrong. To be called
+   * every few seconds. @returns whether that is so
+   */
+  async returnAlone(): Promise<boolean> {
+    const isBetterOff = `o.id <> p.id and (p.aside_for = 'unreachable' or o.secret_print is distinct from p.secret_print)`
+    const { rowCount } = await this.#db.query(
+      `select from dirsync.process p where id = $1 and not ${anotherWorks(isBetterOff)}`,
+      [this.#id],
+    )
+    if (rowCount === 0) this.#aloneSince = null
+    else this.#aloneSince ??= performance.now()
+    if (this.#aloneSince === null || performance.now() - this.#aloneSince < GONE_MS) return false
+    this.#aloneSince = null
+    await this.#note('aside_for = null', 'id = $1', [this.#id])
+    this.see(null)
+    return true
+  }
+
+  /** The platform has answered, so that nothing speaks against the secret either. */
+  async isAnswered(): Promise<void> {
+    await this.#note(
+      'aside_for = null',
+      `aside_for is not null and (id = $1 or aside_for = 'secret' and secret_print = $2)`,
+      [this.#id, this.#secretPrint],
+    )
+    this.see(null)
+  }
+
+  /** Whether it is time for this process to ask the platform again. Then it is not for a while. */
+  isToAsk(): Promise<boolean> {
+    const aside = this.#aside
+    if (aside === null) return Promise.resolve(false)
+    return this.#note(
+      'asked_at = clock_timestamp()',
+      `aside_for = $1 and ${aside === 'secret' ? 'secret_print' : 'id::text'} = $2
+       and asked_at not between clock_timestamp() - $3 * interval '1 ms' and clock_timestamp()`,
+      [aside, aside === 'secret' ? this.#secretPrint : this.#id, ASKS_EVERY_MS[aside]],
+    )
+  }
+
+  /** Several are locked in one order, so that two who do so never wait for each other. */
+  async #note(changes: string, condition: string, values: unknown[]): Promise<boolean> {
+    const { rowCount } = await this.#db.query(
+      `update dirsync.process set ${changes}
+       where id in (select id from dirsync.process where ${condition} order by id for update)`,
+      values,
+    )
+    return rowCount !== null && rowCount > 0
+  }
+}
