@@ -144,6 +144,7 @@ Examples:
       `
 Without a name it is for whoever has locked everybody out, or makes the first
 user in the browser: good for one sign-in within 24 hours, as the user local.
+A later one, or the end of the sessions of local, makes it worthless.
 With a name, that user is signed in, within 72 hours, and may choose another
 password. It is recorded who asked for it.
 

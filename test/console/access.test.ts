@@ -208,6 +208,28 @@ test('the user of one-time keys is offered neither another role nor to be disabl
   await console.pool.query(`delete from dirsync.console_user where name = 'local'`)
 })
 
+test('the page of that user shows a key that has not been used yet, and ends it with the sessions', async () => {
+  const anna = await admin('anna')
+  await new Window().post('/sign-in/key', { key: await createLinkKey(console.pool, 'cli:root') })
+  await console.pool.query(`update dirsync.console_session set revoked_at = now() where user_name = 'local'`)
+  const page = async () => (await anna.get('/access/users/local')).body.replaceAll(/<[^>]+>/g, '')
+  expect(await page()).toMatch(/opened just now; made just now, root/)
+  expect(await page()).not.toContain('End all sessions')
+  const key = await createLinkKey(console.pool, 'cli:root')
+  // One of a later start does not hide it.
+  await createSignInKey(console.pool)
+  expect((await anna.get('/api/v1/access/users/local')).json().link).toMatchObject({
+    created_by: expect.stringContaining('cli:root'),
+    opened_at: null,
+  })
+  expect(await page()).toMatch(/not opened yet, ends in \d+ h.*; made just now, root/)
+  expect(await page()).toContain('Keys that have not been used become worthless, too')
+  expect((await anna.post('/access/users/local/sign-out')).statusCode).toBe(303)
+  expect(await page()).toMatch(/never opened, ended just now/)
+  expect((await new Window().post('/sign-in/key', { key })).statusCode).toBe(403)
+  await console.pool.query(`delete from dirsync.console_user where name = 'local'`)
+})
+
 describe('the last administrator', () => {
   test('can be neither demoted nor disabled; of two who demote each other, one stays', async () => {
     await console.pool.query(`update dirsync.console_user set disabled_at = now() where role = 'admin'`)
@@ -541,8 +563,8 @@ describe('the first administrator', () => {
   })
 
   test('is one, however many try at the same moment with keys of their own', async () => {
-    const keys = [await createLinkKey(empty.pool, 'test'), await createLinkKey(empty.pool, 'test')]
-    const ofStart = await createSignInKey(empty.pool)
+    const keys = [await createLinkKey(empty.pool, 'test'), await createSignInKey(empty.pool)]
+    const [, ofStart] = keys
     const windows = [0, 1, 0, 1].map(i => ({ key: keys[i] ?? '', window: new Window(empty.app) }))
     const pages = await Promise.all(
       windows.map(({ key, window }, i) => window.post('/sign-in/first', me(key, `first${i}`))),

@@ -29,7 +29,7 @@ export const UserResult = UserRow.extend({
       opened_at: z.date().nullable(),
     })
     .nullable()
-    .describe('The latest one-time link; null: none was made'),
+    .describe('The latest one-time link, or key of `local`; null: none was made'),
   tokens: z.array(TokenRow).describe('Good tokens that they added, or that were added with these'),
 })
 export type UserResult = z.infer<typeof UserResult>

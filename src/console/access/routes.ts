@@ -237,7 +237,7 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
     signOut: action({
       ...ofAdmins,
       path: '/access/users/:name/sign-out',
-      summary: 'End all sessions of a user',
+      summary: 'End all sessions of a user, and the unused one-time keys of `local`',
       params: name,
       result: z.object({ user: z.string(), sessions_ended: z.int() }),
       async run(ask, { params }) {

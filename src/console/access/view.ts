@@ -207,7 +207,7 @@ function linkWords(ask: Ask, link: NonNullable<UserResult['link']>): Words {
   ]
 }
 
-function userActions(ask: Ask, user: UserRow) {
+function userActions(ask: Ask, user: UserResult) {
   const { t } = ask
   const { name, role, source, disabled_at } = user
   const to = (what: string) => `/access/users/${encodeURIComponent(name)}/${what}`
@@ -215,6 +215,8 @@ function userActions(ask: Ask, user: UserRow) {
     actionForm(ask, { to: to(what), role: 'admin', ...options })
   const isLocal = name === LOCAL
   const isOwn = source !== 'oidc' && !isLocal
+  const hasKey =
+    isLocal && user.link !== null && user.link.opened_at === null && user.link.expires_at > ask.now
   if (disabled_at !== null) return [form('enable', { label: t('access.enable'), tone: 'main' })]
   return [
     ...(isOwn
@@ -247,7 +249,14 @@ function userActions(ask: Ask, user: UserRow) {
         },
       ],
     }),
-    ...(user.sessions > 0 ? [form('sign-out', { label: t('access.end_all') })] : []),
+    ...(user.sessions > 0 || hasKey
+      ? [
+          form('sign-out', {
+            label: t('access.end_all'),
+            ...(isLocal && { folded: true, warning: t('access.end_all.keys') }),
+          }),
+        ]
+      : []),
     ...(isLocal
       ? []
       : [

@@ -4,7 +4,7 @@ import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
 import { hashPassword } from './password.ts'
 import { hashOf, newSecret } from './secret.ts'
-import { change, LOCAL, ownName, voidLinks } from './users.ts'
+import { change, LOCAL, ownName, voidKeys, voidLinks } from './users.ts'
 import type { AccessRole } from './viewer.ts'
 
 /**
@@ -28,7 +28,7 @@ export async function createSignInKey(pool: Pool): Promise<string> {
 }
 
 /**
- * Makes a key at the shell for a person who cannot sign in any more.
+ * Makes a key at the shell for a person who cannot sign in any more. It voids the earlier ones, which may be in a chat or a ticket.
  * @throws AccessError if the user `local` is disabled
  */
 export async function createLinkKey(pool: Pool, by: By): Promise<string> {
@@ -41,6 +41,7 @@ export async function createLinkKey(pool: Pool, by: By): Promise<string> {
     if (rowCount !== 0)
       throw new AccessError('ACCESS_INVALID', message('said.user_disabled', { name: LOCAL }))
     await note(client, 'users link', { user: LOCAL })
+    await voidKeys(client)
     await insertKey(client, key, typeof by === 'string' ? by : by.actor)
   })
   return key
@@ -162,12 +163,17 @@ export interface UserLink {
   opened_at: Date | null
 }
 
-/** The latest link of a user; null: none was made. */
+/** The latest link of a user, or key of `local`; null: none was made. */
 export async function latestLink(pool: Pool, name: string): Promise<UserLink | null> {
+  // A later key of a start leaves one of the shell good: what can still be used comes first.
   const { rows } = await pool.query<UserLink>(
-    `select created_at, created_by, expires_at, used_at as opened_at from dirsync.sign_in_link
-     where user_name = $1 order by created_at desc limit 1`,
-    [name],
+    `select created_at, created_by, expires_at, opened_at
+     from (select user_name, created_at, created_by, expires_at, used_at as opened_at from dirsync.sign_in_link
+           union all
+           select $2, created_at, created_by, expires_at, used_at from dirsync.sign_in_key) link
+     where user_name = $1
+     order by (opened_at is null and expires_at > now()) desc, created_by = $3, created_at desc limit 1`,
+    [name, LOCAL, AT_START],
   )
   return rows[0] ?? null
 }

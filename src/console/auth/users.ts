@@ -236,9 +236,24 @@ export async function voidLinks(client: PoolClient, name: string): Promise<void>
   )
 }
 
-/** Ends all sessions of a user, and records it. @returns the number of sessions */
+/** Makes the one-time keys that have not been used worthless. */
+export async function voidKeys(client: PoolClient): Promise<void> {
+  await client.query(
+    'update dirsync.sign_in_key set expires_at = now() where used_at is null and expires_at > now()',
+  )
+}
+
+/** Ends all sessions of a user, those of `local` with the keys that would open others. @returns the number of sessions */
 export function signOutUser(pool: Pool, by: By, name: string): Promise<number> {
-  return change(pool, by, 'users sign-out', name, {}, (client, user) => endSessions(client, user.name))
+  const command = 'users sign-out'
+  if (comparableName(name) !== LOCAL)
+    return change(pool, by, command, name, {}, (client, user) => endSessions(client, user.name))
+  // The keys are there before their user, whom the first one that is used adds.
+  return inNameOf(pool, by, async client => {
+    await note(client, command, { user: LOCAL })
+    await voidKeys(client)
+    return endSessions(client, LOCAL)
+  })
 }
 
 /**

@@ -72,6 +72,7 @@ export const access = {
     'Give the name of a chat that is an alert channel, a colon and the id of one person there, as ops:zhang.',
   'access.notices_set': 'Where {name} is told of their cases has been set.',
   'access.end_all': 'End all sessions',
+  'access.end_all.keys': 'Keys that have not been used become worthless, too.',
   'access.end': 'End',
   'access.disable': 'Disable',
   'access.disable.warning':

@@ -34,7 +34,7 @@ export const auth = {
   'auth.key.text': 'This key signs you in once, as an administrator.',
   'auth.key.used': 'This key is no longer valid',
   'auth.key.used.remedy':
-    'A key works once, for at most 24 hours, and until the next start. Print a new link on the machine where dirsync runs:',
+    'A key works once, for at most 24 hours, and until it is replaced or withdrawn. Print a new link on the machine where dirsync runs:',
   'auth.oidc.away': 'The identity provider does not answer',
   'auth.oidc.away.remedy':
     'Try again in a minute. If you have a password here, you can sign in with it meanwhile.',

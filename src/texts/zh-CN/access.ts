@@ -68,6 +68,7 @@ export const access = {
   'access.no_such_mention': '请填写作为告警渠道的群的名称、冒号和该用户在群里的 ID，例如 ops:zhang。',
   'access.notices_set': '{name} 的通知方式已设置。',
   'access.end_all': '结束所有会话',
+  'access.end_all.keys': '尚未使用的密钥也随之作废。',
   'access.end': '结束',
   'access.disable': '停用',
   'access.disable.warning': '该用户将无法登录，所有会话立即结束。其添加的令牌在吊销之前仍然有效。',

@@ -34,7 +34,7 @@ export const auth = {
   'auth.key.text': '此密钥仅可使用一次，登录后身份为管理员。',
   'auth.key.used': '此密钥已失效',
   'auth.key.used.remedy':
-    '密钥只能使用一次，最长有效 24 小时，服务重启后即作废。请在运行 dirsync 的机器上重新生成登录地址：',
+    '密钥只能使用一次，最长有效 24 小时，被替换或撤回后即作废。请在运行 dirsync 的机器上重新生成登录地址：',
   'auth.oidc.away': '身份认证服务无响应',
   'auth.oidc.away.remedy': '请一分钟后重试。在本控制台设有密码的用户可先用密码登录。',
   'auth.oidc.refused': '企业账号登录失败',

@@ -629,7 +629,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Whom a chat mentions to tell them, without a mail address: channel and id, as `ops:zhang`':
     '没有邮箱地址时，在哪个群中提醒谁：渠道和 ID，例如 `ops:zhang`',
   'Sessions that have not ended': '尚未结束的会话',
-  'The latest one-time link; null: none was made': '最近的一次性链接；null 表示没有生成过',
+  'The latest one-time link, or key of `local`; null: none was made':
+    '最近的一次性链接，对 `local` 则为一次性密钥；null 表示没有生成过',
   'When it ends, or has ended': '失效的时间',
   'Letters, digits and . _ @ + -, at most 100': '字母、数字和 . _ @ + -，最多 100 个',
   '12 to 256 characters; absent: a one-time link': '12 到 256 个字符；不给出则生成一次性链接',

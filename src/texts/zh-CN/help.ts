@@ -332,8 +332,8 @@ export const help: Readonly<Record<string, string>> = {
   'end all sessions of a user': '结束用户的所有会话',
   'print an address that signs in once: as an admin, or as one user':
     '打印一个可登录一次的地址：以管理员身份，或以某个用户的身份',
-  'Without a name it is for whoever has locked everybody out, or makes the first user in the browser: good for one sign-in within 24 hours, as the user local. With a name, that user is signed in, within 72 hours, and may choose another password. It is recorded who asked for it.':
-    '不带用户名时，用于所有人都无法登录的情况，或在浏览器中创建第一个用户：24 小时内可以用户 local 的身份登录一次。带用户名时，该用户可在 72 小时内登录一次，并可设置新密码。会记录由谁创建。',
+  'Without a name it is for whoever has locked everybody out, or makes the first user in the browser: good for one sign-in within 24 hours, as the user local. A later one, or the end of the sessions of local, makes it worthless. With a name, that user is signed in, within 72 hours, and may choose another password. It is recorded who asked for it.':
+    '不带用户名时，用于所有人都无法登录的情况，或在浏览器中创建第一个用户：24 小时内可以用户 local 的身份登录一次；之后再生成一个，或结束 local 的会话，它即作废。带用户名时，该用户可在 72 小时内登录一次，并可设置新密码。会记录由谁创建。',
   'keep tokens of the API: add, list, revoke': '管理 API 令牌：add、list、revoke',
   'A program sends its token as "Authorization: Bearer …" and may do what the role of the token may; --scope limits it further. A token is shown once; only its hash is kept.':
     '程序以 "Authorization: Bearer …" 发送令牌，权限由令牌的角色决定，可用 --scope 进一步限制。令牌只显示一次，仅保存其哈希值。',

@@ -14,7 +14,8 @@ export const operationSummaries: Readonly<Record<string, string>> = {
   'Give a user another password, and end their sessions': '更改用户的密码，并结束其会话',
   'Make a link that signs a user in once; it voids those before it':
     '生成用户的一次性登录链接，此前的链接随即失效',
-  'End all sessions of a user': '结束用户的全部会话',
+  'End all sessions of a user, and the unused one-time keys of `local`':
+    '结束用户的全部会话，对 `local` 还会作废尚未使用的一次性密钥',
   'Tokens of the API, the newest first: role, scopes, expiry, last use':
     'API 令牌，最新的在前：角色、范围、到期时间、最近使用',
   'Add a token; only this answer holds it': '添加令牌；令牌只在本次响应中给出',

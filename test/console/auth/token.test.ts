@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { createLinkKey, createSignInKey } from '../../../src/console/auth/sign-in-key.ts'
 import { addToken, listTokens, revokeToken } from '../../../src/console/auth/tokens.ts'
-import { disableUser, enableUser, setRole } from '../../../src/console/auth/users.ts'
+import { disableUser, enableUser, setRole, signOutUser } from '../../../src/console/auth/users.ts'
 import { duringFile } from '../../helpers/during.ts'
 import { Browser, openAuth, signedIn } from './auth-under-test.ts'
 
@@ -191,6 +191,27 @@ describe('a one-time key', () => {
     expect((await post(new Browser(), linked)).status).toBe(303)
     await auth.pool.query('update dirsync.sign_in_key set expires_at = now() where used_at is null')
     expect((await post(new Browser(), second)).status).toBe(403)
+  })
+
+  test('of the shell ends with the next one of the shell, and with the sessions of local', async () => {
+    const [leaked, later] = [await createLinkKey(auth.pool, 'test'), await createLinkKey(auth.pool, 'test')]
+    const refused = await post(new Browser(), leaked)
+    expect(refused.status).toBe(403)
+    expect(refused.text).not.toContain('until the next start')
+    const browser = new Browser()
+    expect((await post(browser, later)).status).toBe(303)
+    const keys = [await createLinkKey(auth.pool, 'test'), await createSignInKey(auth.pool)]
+    expect(await signOutUser(auth.pool, 'test', 'Local')).toBeGreaterThan(0)
+    expect((await browser.get(`${auth.url}/guarded`)).status).toBe(401)
+    for (const key of keys) expect((await post(new Browser(), key)).status).toBe(403)
+  })
+
+  test('can be made worthless before anyone has signed in with one', async () => {
+    await using fresh = await openAuth()
+    const key = await createLinkKey(fresh.pool, 'test')
+    expect(await signOutUser(fresh.pool, 'test', 'local')).toBe(0)
+    expect((await new Browser().post(`${fresh.url}/sign-in/key`, { key })).status).toBe(403)
+    expect(await fresh.recorded('users sign-out')).toMatchObject([{ arguments: { user: 'local' } }])
   })
 
   test('signs in as an administrator for good: nobody changes or disables local', async () => {
