@@ -6,8 +6,12 @@ import { inNameOf, note } from './audit.ts'
 
 /** Rate limits for sign-ins, by address and by name, and the record of failed ones. */
 
-/** Failures that one process records per minute, so that an attack cannot flood the audit. */
-const RECORDED_PER_MINUTE = 30
+/**
+ * Failures that one process records per minute, so that an attack cannot flood the audit. Those of users are counted apart: anyone
+ * can fail with a made-up name or key at any speed, and would use up the number before the guesses that matter.
+ */
+const RECORDED_PER_MINUTE = { user: 30, stranger: 10 } as const
+const MINUTE_MS = 60_000
 
 /**
  * Limits the database connections that sign-ins may use, so that a flood of them leaves some for pages. When the line
@@ -65,13 +69,14 @@ export function addressKey(address: string): string {
     .join(':')}::/64`
 }
 
-/** Writes failed sign-ins into dirsync.command, a few per minute. Of the others, only the number is logged. */
+/** Writes failed sign-ins into dirsync.command, a few per minute, and then how many more there were. */
 export class FailureRecord {
   readonly #pool: Pool
   readonly #logger: Logger
   #minute = 0
-  #recorded = 0
-  #left = 0
+  #recorded = { user: 0, stranger: 0 }
+  #left = { user: 0, stranger: 0 }
+  #endOfMinute: NodeJS.Timeout | undefined
 
   constructor(pool: Pool, logger: Logger) {
     this.#pool = pool
@@ -84,20 +89,40 @@ export class FailureRecord {
    * @param why such as `password`, `own_password`, `no_role`
    */
   async add(user: string | null, address: string, why: string): Promise<void> {
-    const minute = Math.floor(Date.now() / 60_000)
+    const now = Date.now()
+    const minute = Math.floor(now / MINUTE_MS)
     if (minute !== this.#minute) {
-      if (this.#left > 0) this.#logger.warn({ failures: this.#left }, 'failed sign-ins were not recorded')
       this.#minute = minute
-      this.#recorded = 0
-      this.#left = 0
+      this.#recorded = { user: 0, stranger: 0 }
+      await this.flush()
     }
-    if (this.#recorded >= RECORDED_PER_MINUTE) {
-      this.#left += 1
+    const of = user === null ? 'stranger' : 'user'
+    if (this.#recorded[of] >= RECORDED_PER_MINUTE[of]) {
+      this.#left[of] += 1
+      this.#endOfMinute ??= setTimeout(() => void this.flush(), (minute + 1) * MINUTE_MS - now).unref()
       return
     }
-    this.#recorded += 1
+    this.#recorded[of] += 1
     await inNameOf(this.#pool, 'console', client =>
       note(client, 'sign_in_failed', { user, unknown_user: user === null ? true : null, address, why }),
     )
+  }
+
+  /** Records how many failures were left out so far. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#endOfMinute)
+    this.#endOfMinute = undefined
+    const { user, stranger } = this.#left
+    const failures = user + stranger
+    if (failures === 0) return
+    this.#left = { user: 0, stranger: 0 }
+    this.#logger.warn({ failures }, 'failed sign-ins were not recorded')
+    try {
+      await inNameOf(this.#pool, 'console', client =>
+        note(client, 'sign_in_failed', { not_recorded: failures, not_recorded_of_users: user || null }),
+      )
+    } catch (error) {
+      this.#logger.warn({ error }, 'the number of failed sign-ins was not recorded')
+    }
   }
 }

@@ -67,7 +67,9 @@ const plugin: FastifyPluginAsync<AuthOptions> = async (app, options) => {
   })
 
   const provider = oidc && publicUrl !== null ? new IdentityProvider(pool, oidc, publicUrl, logger) : null
-  const context = { ...options, logger, provider, failures: new FailureRecord(pool, logger) }
+  const failures = new FailureRecord(pool, logger)
+  app.addHook('onClose', () => failures.flush())
+  const context = { ...options, logger, provider, failures }
   // Only these routes parse forms, unless the whole console does.
   await app.register(async routes => {
     if (!routes.hasContentTypeParser('application/x-www-form-urlencoded')) await routes.register(formbody)

@@ -44,6 +44,8 @@ export const audit = {
   'audit.arg.per_second': 'calls per second',
   'audit.arg.user': 'user',
   'audit.arg.unknown_user': 'unknown user',
+  'audit.arg.not_recorded': 'more failures, which are not recorded',
+  'audit.arg.not_recorded_of_users': 'of these, with the name of a user',
   'audit.arg.via': 'by',
   'audit.arg.why': 'because',
   'audit.arg.role': 'role',

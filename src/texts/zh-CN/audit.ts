@@ -45,6 +45,8 @@ export const audit = {
   'audit.arg.per_second': '次/秒',
   'audit.arg.user': '用户',
   'audit.arg.unknown_user': '用户不存在',
+  'audit.arg.not_recorded': '另有未逐条记录的失败次数',
+  'audit.arg.not_recorded_of_users': '其中用户名存在的',
   'audit.arg.via': '方式',
   'audit.arg.why': '原因',
   'audit.arg.role': '角色',

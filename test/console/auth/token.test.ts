@@ -246,6 +246,24 @@ describe('a one-time key', () => {
   })
 })
 
+test('strangers without a name do not keep the failures of a user out of the record, which says how many it left out', async () => {
+  await using attacked = await openAuth()
+  await attacked.user('victim')
+  const post = (path: string, form: Record<string, string>) =>
+    new Browser().post(`${attacked.url}${path}`, form)
+  for (let i = 0; i < 30; i++) await post('/sign-in/key', { key: 'x' })
+  for (let i = 0; i < 10; i++) await post('/sign-in/link', { key: 'x' })
+  await post('/sign-in', { name: 'victim', password: 'a wrong password' })
+  await attacked.app.close()
+  const failures = (await attacked.recorded('sign_in_failed')).map(row => row.arguments)
+  expect(failures).toContainEqual({ user: 'victim', address: '127.0.0.1', why: 'password' })
+  const nameless = failures.filter(({ why }) => why === 'key' || why === 'link').length
+  // Two minutes may have had a part of them.
+  expect(nameless).toBeLessThanOrEqual(20)
+  const left = failures.reduce((sum, { not_recorded = 0 }) => sum + Number(not_recorded), 0)
+  expect(nameless + left).toBe(40)
+})
+
 test('public routes work while the database is away', async () => {
   await using alone = await openAuth()
   await alone.user('anna')
