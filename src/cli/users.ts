@@ -3,6 +3,7 @@ import { Writable } from 'node:stream'
 import type { Command } from 'commander'
 import { access } from '../console/access/routes.ts'
 import type { Ask } from '../console/ask.ts'
+import { REBIND_HOURS, rebindUser } from '../console/auth/oidc-users.ts'
 import { createLinkKey } from '../console/auth/sign-in-key.ts'
 import { userName } from '../console/auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../console/auth/viewer.ts'
@@ -24,7 +25,7 @@ export function usersCommand(program: Command): void {
   const command = program
     .command('users')
     .description(
-      'say who may use the console: add, list, disable, enable, password, role, notices, sign-out, link',
+      'say who may use the console: add, list, disable, enable, password, role, notices, sign-out, link, rebind',
     )
     .addHelpText(
       'after',
@@ -153,6 +154,28 @@ Examples:
   dirsync users link anna`,
     )
     .action(link)
+
+  withName(
+    command.command('rebind').description('let the next sign-in at the identity provider be this user'),
+  )
+    .addHelpText(
+      'after',
+      `
+For an identity provider that has moved or was replaced: its accounts are others,
+and people are told that their name belongs to another user. Within 72 hours,
+whoever signs in there first with this name is this user from then on, and has no
+password here. Somebody who can choose a name there could take it.
+
+Examples:
+  dirsync users rebind anna`,
+    )
+    .action(async (name: string, options: Options) => {
+      await using context = await openContext()
+      if (context.config.OIDC_ISSUER === null) throw new UsageError(message('said.no_provider'))
+      await rebindUser(context.pool, context.actor, name)
+      if (options.json) printJson({ user: name, hours: REBIND_HOURS })
+      else print(say('shell.user.rebinds', { name, hours: REBIND_HOURS }))
+    })
 }
 
 function withName(command: Command): Command {

@@ -61,6 +61,7 @@ begin
   where revoked_at is null and expires_at > now();
   update dirsync.sign_in_link set expires_at = now() where used_at is null and expires_at > now();
   update dirsync.sign_in_key set expires_at = now() where used_at is null and expires_at > now();
+  update dirsync.console_user set rebinds_until = null where rebinds_until is not null;
   -- Executions that this database no longer knows may still be under way.
   perform setval('dirsync.execution', nextval('dirsync.execution') + 1000000);
   perform set_config('dirsync.actor', 'restore', true);

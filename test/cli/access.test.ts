@@ -104,6 +104,23 @@ describe('dirsync users', () => {
     expect(await hashOf('dora')).toBe('')
   })
 
+  test('rebind lets the next sign-in of that name at the identity provider be this user, if one is set', async () => {
+    await typed(['users', 'add', 'ravi', '--role', 'viewer'], 'correct horse battery\n')
+    const none = await run('users', 'rebind', 'ravi')
+    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('OIDC_ISSUER') })
+    const settings = {
+      ...deployment.settings,
+      CONSOLE_URL: 'https://dirsync.example',
+      OIDC_ISSUER: 'https://login.example',
+      OIDC_CLIENT_ID: 'dirsync',
+      OIDC_CLIENT_SECRET: 'a-secret-of-the-client',
+      OIDC_ROLES: 'groups:dirsync-admins=admin',
+    }
+    const rebound = await dirsync(['users', 'rebind', 'Ravi'], settings)
+    expect(rebound).toMatchObject({ code: 0, stdout: expect.stringContaining('within 72 hours') })
+    expect(await lastCommand()).toMatchObject({ name: 'users rebind', arguments: { user: 'ravi' } })
+  })
+
   test('disable ends the sessions, enable lets in again, role and password change', async () => {
     await typed(['users', 'add', 'emil', '--role', 'viewer'], 'correct horse battery\n')
     await plantSession('emil')

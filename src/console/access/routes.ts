@@ -213,7 +213,7 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       secret: true,
       result: z.object({ user: z.string(), sessions_ended: z.int() }),
       async run(ask, { params, input }) {
-        const sessions = await setPassword(pool, ask.asker, params.name, input.password)
+        const sessions = await setPassword(pool, ask.asker, params.name, input.password, config.OIDC_ISSUER)
         return { user: params.name, sessions_ended: sessions }
       },
       next: (_ask, { user, sessions_ended }) => ({
@@ -343,6 +343,6 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
   }
 
   async function linkOf(ask: Ask, user: string): Promise<string> {
-    return `${ask.origin}/sign-in/link?key=${await createUserLink(pool, ask.asker, user)}`
+    return `${ask.origin}/sign-in/link?key=${await createUserLink(pool, ask.asker, user, config.OIDC_ISSUER)}`
   }
 }

@@ -45,6 +45,8 @@ const PROVIDER_TIMEOUT_S = 5
 
 /** A person who came back from the provider. */
 export interface OidcPerson {
+  /** OIDC_ISSUER. The ID token may name another one, as where one address serves many tenants. */
+  provider: string
   issuer: string
   subject: string
   /** The name at the provider; it may be anything. */
@@ -178,6 +180,7 @@ export class IdentityProvider {
       all = { ...(await client.fetchUserInfo(configuration, tokens.access_token, claims.sub)), ...all }
     const given = new Set((valuesOf(all, claim) ?? []).map(value => roles.get(value)))
     return {
+      provider: this.#settings.issuer,
       issuer: claims.iss,
       subject: claims.sub,
       name: nameOf(all),

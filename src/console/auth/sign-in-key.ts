@@ -4,7 +4,7 @@ import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
 import { hashPassword } from './password.ts'
 import { hashOf, newSecret } from './secret.ts'
-import { change, LOCAL, ownName, voidKeys, voidLinks } from './users.ts'
+import { change, demandOwn, LOCAL, ownName, voidKeys, voidLinks } from './users.ts'
 import type { AccessRole } from './viewer.ts'
 
 /**
@@ -133,17 +133,26 @@ const LINK_HOURS = 72
 
 /**
  * Makes a link for a user, which voids the earlier ones.
+ * @param provider OIDC_ISSUER; null: none
  * @returns its key
  */
-export async function createUserLink(pool: Pool, by: By, name: string): Promise<string> {
+export async function createUserLink(
+  pool: Pool,
+  by: By,
+  name: string,
+  provider: string | null,
+): Promise<string> {
   const key = newSecret()
   await change(pool, by, 'users link', name, {}, async (client, user) => {
-    if (user.source === 'oidc')
-      throw new AccessError('ACCESS_INVALID', message('said.user_of_provider', { name: user.name }))
-    if (user.name === LOCAL)
-      throw new AccessError('ACCESS_INVALID', message('said.user_by_keys', { name: user.name }))
+    demandOwn(user, provider)
     if (user.disabled_at)
       throw new AccessError('ACCESS_INVALID', message('said.user_disabled', { name: user.name }))
+    // Without this they could not choose a password.
+    if (user.source === 'oidc')
+      await client.query(
+        `update dirsync.console_user set source = 'key', issuer = null, subject = null, provider = null where name = $1`,
+        [user.name],
+      )
     await voidLinks(client, user.name)
     await client.query(
       `insert into dirsync.sign_in_link (hash, user_name, expires_at)

@@ -76,22 +76,26 @@ export async function addUser(
       [name, hash === null ? 'key' : 'password', user.role, hash],
     )
     if (rowCount === 0) {
-      const invited = await isInvited(client, name)
-      const what = message(invited ? 'said.user_invited' : 'said.user_exists', { name })
-      throw new AccessError('ACCESS_INVALID', what, 'name')
+      const what = {
+        link: 'said.user_invited',
+        oidc: 'said.user_of_provider_exists',
+        own: 'said.user_exists',
+      } as const
+      throw new AccessError('ACCESS_INVALID', message(what[await kindOf(client, name)], { name }), 'name')
     }
     await note(client, 'users add', { user: name, role: user.role })
   })
 }
 
-/** Whether a user has been sent a link, and nothing has come of it yet. */
-async function isInvited(client: PoolClient, name: string): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `select from dirsync.console_user
-     where name = $1 and source = 'key' and last_sign_in_at is null and disabled_at is null`,
+/** Whether an existing user has been sent a link and nothing has come of it yet, or is one of the identity provider. */
+async function kindOf(client: PoolClient, name: string): Promise<'link' | 'oidc' | 'own'> {
+  const { rows } = await client.query<{ kind: 'link' | 'oidc' | 'own' }>(
+    `select case when source = 'key' and last_sign_in_at is null and disabled_at is null then 'link'
+                 when source = 'oidc' then 'oidc' else 'own' end as kind
+     from dirsync.console_user where name = $1`,
     [name],
   )
-  return rowCount === 1
+  return rows[0]?.kind ?? 'own'
 }
 
 /** All users, by name. The list is not paged: it is as long as the number of people who may use the console. */
@@ -146,20 +150,22 @@ export async function enableUser(pool: Pool, by: By, name: string): Promise<void
 
 /**
  * Gives a user a new password, and ends their sessions.
+ * @param provider OIDC_ISSUER; null: none
  * @returns the number of sessions
  */
-export async function setPassword(pool: Pool, by: By, name: string, password: string): Promise<number> {
+export async function setPassword(
+  pool: Pool,
+  by: By,
+  name: string,
+  password: string,
+  provider: string | null,
+): Promise<number> {
   const hash = await hashPassword(password)
   return change(pool, by, 'users password', name, {}, async (client, user) => {
-    if (user.source === 'oidc' || user.name === LOCAL)
-      throw new AccessError(
-        'ACCESS_INVALID',
-        user.source === 'oidc'
-          ? message('said.user_of_provider', { name: user.name })
-          : message('said.user_by_keys', { name: user.name }),
-      )
+    demandOwn(user, provider)
     await client.query(
-      `update dirsync.console_user set source = 'password', password_hash = $2 where name = $1`,
+      `update dirsync.console_user
+       set source = 'password', password_hash = $2, issuer = null, subject = null, provider = null where name = $1`,
       [user.name, hash],
     )
     await voidLinks(client, user.name)
@@ -276,7 +282,27 @@ function keepLocal({ name }: ChangedUser): void {
   if (name === LOCAL) throw new AccessError('ACCESS_INVALID', message('said.local_stays', { name }))
 }
 
-type ChangedUser = Pick<UserRow, 'name' | 'source' | 'disabled_at'>
+/** Refuses a password or a link for users who sign in by one-time keys, or at the identity provider that is set. */
+export function demandOwn(user: ChangedUser, provider: string | null): void {
+  if (user.name === LOCAL)
+    throw new AccessError('ACCESS_INVALID', message('said.user_by_keys', { name: user.name }))
+  if (hasProvider(user, provider))
+    throw new AccessError('ACCESS_INVALID', message('said.user_of_provider', { name: user.name }))
+}
+
+/** Whether a user signs in at the identity provider that is set, not at one that has moved, or was switched off. */
+function hasProvider(
+  { source, issuer, provider }: Pick<ChangedUser, 'source' | 'issuer' | 'provider'>,
+  present: string | null,
+): boolean {
+  if (source !== 'oidc' || present === null) return false
+  return URL.parse(provider ?? issuer ?? '')?.href === URL.parse(present)?.href
+}
+
+interface ChangedUser extends Pick<UserRow, 'name' | 'source' | 'disabled_at'> {
+  issuer: string | null
+  provider: string | null
+}
 
 /** Changes one user, who must exist, and records the command. */
 export function change<T>(
@@ -290,7 +316,7 @@ export function change<T>(
   return inNameOf(pool, by, async client => {
     if (asker !== undefined) await leaveAnAdmin(client, comparableName(name), asker)
     const { rows } = await client.query<ChangedUser>(
-      'select name, source, disabled_at from dirsync.console_user where name = $1 for update',
+      'select name, source, disabled_at, issuer, provider from dirsync.console_user where name = $1 for update',
       [comparableName(name)],
     )
     const [user] = rows

@@ -693,6 +693,9 @@ export const saidTexts = {
     '{name} is for those who have locked themselves out: it stays an administrator, and cannot be disabled',
   'said.user_exists':
     'there is a user {name} already: choose another name, or give that user another password',
+  'said.user_of_provider_exists':
+    'there is a user {name} already, who signs in at the identity provider: choose another name, or, if that provider is no longer set, give that user a password',
+  'said.no_provider': 'no identity provider is set: see OIDC_ISSUER',
   'said.user_invited':
     'the user {name} was added already, and has not opened the link yet: make another link if it is lost',
   'said.user_of_provider': '{name} signs in at the identity provider and has no password here',

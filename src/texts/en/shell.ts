@@ -278,6 +278,8 @@ export const shell = {
     '{tables, plural, =0 {There is no trigger.} one {Removed from # table.} other {Removed from # tables.}}',
   'shell.user.link':
     "Good for one sign-in within {hours} hours.{where, select, unknown { Put the console's address in front, which dirsync start prints.} guessed { If the console listens elsewhere, put its address in front.} other {}}",
+  'shell.user.rebinds':
+    'The next sign-in with the name {name} at the identity provider, within {hours} hours, is this user.',
   'shell.user.password': 'Password (12 characters or more): ',
   'shell.user.once_more': 'Once more: ',
   'shell.token.keep': 'Keep it: nobody can show it again. It is good until {until}, as {role}.',

@@ -328,6 +328,8 @@ export const terms = {
   'command.users password': 'set a password',
   'command.users role': "change a user's role",
   'command.users notices': 'set where a user is told of their cases',
+  'command.users rebind': "let another account at the identity provider take a user's name",
+  'command.users bound': 'bind a user to their account at the identity provider',
   'command.users link': 'create a one-time key',
   'command.users sign-out': 'end the sessions of a user',
   'command.sessions end': 'end a session',

@@ -726,6 +726,9 @@ export const failures = {
   'said.user_local': '用户 {name} 通过一次性密钥登录：请换一个名称',
   'said.local_stays': '{name} 供无法登录者应急使用：始终为管理员，不能停用',
   'said.user_exists': '已有用户 {name}：请换一个名称，或为该用户更换密码',
+  'said.user_of_provider_exists':
+    '已有用户 {name}，通过身份认证服务登录：请换一个名称；如已不再使用该服务，可为该用户设置密码',
+  'said.no_provider': '未设置身份认证服务：见 OIDC_ISSUER',
   'said.user_invited': '用户 {name} 已添加，但尚未打开登录链接：如链接已遗失，请重新生成',
   'said.user_of_provider': '{name} 通过身份认证服务登录，在此没有密码',
   'said.user_by_keys': '{name} 通过一次性密钥登录：请用 dirsync users link 生成',

@@ -308,8 +308,8 @@ export const help: Readonly<Record<string, string>> = {
   'The user needs CREATE on the schema, and must own the tables or be allowed to create triggers on them. A notification holds user ids and nothing else.':
     '该用户需要对 schema 有 CREATE 权限，且须拥有这些表或有权在其上创建触发器。通知只包含员工 ID。',
   'remove what install-trigger installed': '移除 install-trigger 所安装的内容',
-  'say who may use the console: add, list, disable, enable, password, role, notices, sign-out, link':
-    '管理控制台用户：add、list、disable、enable、password、role、notices、sign-out、link',
+  'say who may use the console: add, list, disable, enable, password, role, notices, sign-out, link, rebind':
+    '管理控制台用户：add、list、disable、enable、password、role、notices、sign-out、link、rebind',
   'A viewer looks, a reviewer decides about cases, an operator starts and stops runs, an admin moves money and sees the audit; each may do what those before may. Whoever signs in at the identity provider (OIDC_ISSUER) needs no user here, and is listed once signed in.':
     'viewer 可查看，reviewer 可处理异常项，operator 可启动和停止同步任务，admin 可操作资金和查看审计；后者包含前者的权限。通过身份认证服务（OIDC_ISSUER）登录的人无需在此添加，登录后即会列出。',
   'add a user, with a password that is asked for': '添加用户，并询问密码',
@@ -334,6 +334,9 @@ export const help: Readonly<Record<string, string>> = {
     '打印一个可登录一次的地址：以管理员身份，或以某个用户的身份',
   'Without a name it is for whoever has locked everybody out, or makes the first user in the browser: good for one sign-in within 24 hours, as the user local. A later one, or the end of the sessions of local, makes it worthless. With a name, that user is signed in, within 72 hours, and may choose another password. It is recorded who asked for it.':
     '不带用户名时，用于所有人都无法登录的情况，或在浏览器中创建第一个用户：24 小时内可以用户 local 的身份登录一次；之后再生成一个，或结束 local 的会话，它即作废。带用户名时，该用户可在 72 小时内登录一次，并可设置新密码。会记录由谁创建。',
+  'let the next sign-in at the identity provider be this user': '让下一次通过身份认证服务的登录成为该用户',
+  'For an identity provider that has moved or was replaced: its accounts are others, and people are told that their name belongs to another user. Within 72 hours, whoever signs in there first with this name is this user from then on, and has no password here. Somebody who can choose a name there could take it.':
+    '用于身份认证服务已迁移或更换的情况：账号已不同，登录者会被告知用户名已被他人使用。72 小时内，最先以此用户名在该服务登录者此后即为该用户，且在此不再有密码。能在该服务自选用户名的人也可能占用它。',
   'keep tokens of the API: add, list, revoke': '管理 API 令牌：add、list、revoke',
   'A program sends its token as "Authorization: Bearer …" and may do what the role of the token may; --scope limits it further. A token is shown once; only its hash is kept.':
     '程序以 "Authorization: Bearer …" 发送令牌，权限由令牌的角色决定，可用 --scope 进一步限制。令牌只显示一次，仅保存其哈希值。',

@@ -267,6 +267,7 @@ export const shell = {
   'shell.trigger_removed': '{tables, plural, =0 {没有触发器。} other {已从 # 张表中移除。}}',
   'shell.user.link':
     '{hours} 小时内可登录一次。{where, select, unknown {请在前面加上控制台的地址，即 dirsync start 打印的地址。} guessed {如果控制台的地址不同，请替换前面的地址。} other {}}',
+  'shell.user.rebinds': '{hours} 小时内，下一次以用户名 {name} 通过身份认证服务登录者即为该用户。',
   'shell.user.password': '密码（至少 12 个字符）：',
   'shell.user.once_more': '再输入一次：',
   'shell.token.keep': '请妥善保存，此后无法再次查看。有效期至 {until}，角色为{role}。',

@@ -313,6 +313,8 @@ export const terms = {
   'command.users password': '设置密码',
   'command.users role': '修改用户角色',
   'command.users notices': '设置用户的通知方式',
+  'command.users rebind': '允许用户名绑定身份认证服务的另一账号',
+  'command.users bound': '用户名已绑定身份认证服务的账号',
   'command.users link': '生成一次性密钥',
   'command.users sign-out': '结束用户的会话',
   'command.sessions end': '结束会话',

@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type OidcSettings, oidcSettings, valuesOf } from '../../../src/console/auth/oidc.ts'
-import { disableUser, enableUser } from '../../../src/console/auth/users.ts'
+import { rebindUser } from '../../../src/console/auth/oidc-users.ts'
+import { createUserLink } from '../../../src/console/auth/sign-in-key.ts'
+import { addUser, disableUser, enableUser, setPassword } from '../../../src/console/auth/users.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { type DirsyncProcess, spawnScript } from '../../helpers/process.ts'
 import { type AuthUnderTest, Browser, openAuth, PASSWORD, type Page } from './auth-under-test.ts'
@@ -177,6 +179,76 @@ describe('a sign-in at the provider', () => {
     await accounts({ 'Sub|4': { preferred_username: '<script>', groups: ['hr'] } })
     const { name } = await viewerOf(await signIn('Sub|4'))
     expect(name).toBe('sub-4')
+  })
+
+  test('binds a name to another subject once, only after the shell has asked for it, and not if disabled', async () => {
+    const groups = ['hr']
+    const nameOf = async (account: string) => {
+      await accounts({ [account]: { preferred_username: 'gina', groups } })
+      const browser = browserOf(account)
+      const page = await browser.get(await wayBack(browser))
+      return page.status === 303 ? (await viewerOf(browser)).name : page.text
+    }
+    expect(await nameOf('old-id')).toBe('gina')
+    expect(await nameOf('new-id')).toContain('dirsync users rebind gina')
+    await rebindUser(auth.pool, 'cli:root', 'gina')
+    await disableUser(auth.pool, 'test', 'gina')
+    expect(await nameOf('new-id')).toContain('belongs to another user')
+    await expect(rebindUser(auth.pool, 'cli:root', 'gina')).rejects.toThrow('is disabled: enable it first')
+    await enableUser(auth.pool, 'test', 'gina')
+    await rebindUser(auth.pool, 'cli:root', 'gina')
+    // Who is still known signs in, and leaves the way open.
+    expect(await nameOf('old-id')).toBe('gina')
+    expect(await nameOf('new-id')).toBe('gina')
+    for (const other of ['old-id', 'third-id'])
+      expect(await nameOf(other)).toContain('belongs to another user')
+    expect(
+      (await auth.recorded('users rebind', 'users bound')).map(row => [row.name, row.arguments]),
+    ).toEqual([...Array(2).fill(['users rebind', { user: 'gina' }]), ['users bound', { user: 'gina' }]])
+    await rebindUser(auth.pool, 'cli:root', 'gina')
+    await auth.pool.query(`update dirsync.console_user set rebinds_until = now() where name = 'gina'`)
+    expect(await nameOf('third-id')).toContain('belongs to another user')
+    await auth.pool.query(
+      `insert into dirsync.console_user (name, source, role) values ('local', 'key', 'admin')`,
+    )
+    await expect(rebindUser(auth.pool, 'cli:root', 'local')).rejects.toThrow('one-time keys')
+  })
+
+  test('binds the name of a user with a password, which is worth nothing then', async () => {
+    await auth.user('hugo', 'viewer')
+    await rebindUser(auth.pool, 'cli:root', 'hugo')
+    const password = { name: 'hugo', password: PASSWORD }
+    const before = new Browser()
+    expect((await before.post(`${auth.url}/sign-in`, password)).status).toBe(303)
+    await accounts({ 'hugo-id': { preferred_username: 'hugo', groups: ['hr'] } })
+    expect(await viewerOf(await signIn('hugo-id'))).toMatchObject({ name: 'hugo', role: 'reviewer' })
+    expect(await viewerOf(before)).toBeNull()
+    expect((await new Browser().post(`${auth.url}/sign-in`, password)).status).toBe(403)
+  })
+
+  test('of a provider that is no longer set leaves a user who may be given a password or a link', async () => {
+    const groups = ['hr']
+    for (const name of ['ivan', 'jana']) {
+      await accounts({ [name]: { preferred_username: name, groups } })
+      await signIn(name)
+    }
+    const give = (present: string | null) => [
+      () => setPassword(auth.pool, 'test', 'ivan', PASSWORD, present),
+      () => createUserLink(auth.pool, 'test', 'jana', present),
+    ]
+    for (const refused of give(`${providerUrl}/`))
+      await expect(refused()).rejects.toThrow('signs in at the identity provider')
+    const refused = addUser(auth.pool, 'test', { name: 'ivan', role: 'viewer', password: PASSWORD })
+    await expect(refused).rejects.toThrow('who signs in at the identity provider: choose another name')
+    const [password, link] = [await give('https://other.example')[0]?.(), await give(null)[1]?.()]
+    expect(password).toBe(1)
+    const ivan = await new Browser().post(`${auth.url}/sign-in`, { name: 'ivan', password: PASSWORD })
+    const jana = await new Browser().post(`${auth.url}/sign-in/link`, { key: String(link) })
+    expect([ivan.status, jana.status]).toEqual([303, 303])
+    // They are no longer found by their subject.
+    await accounts({ ivan: { preferred_username: 'ivan', groups } })
+    const back = browserOf('ivan')
+    expectRefused(await back.get(await wayBack(back)), 403, 'belongs to another user')
   })
 
   test('has an e-mail address for a name only where the provider has verified it', async () => {

@@ -264,7 +264,7 @@ describe('a session', () => {
     expect(await viewer()).toMatchObject({ role: 'admin' })
     await setRole(auth.pool, 'test', 'fred', 'viewer')
     expect(await viewer()).toMatchObject({ role: 'viewer' })
-    expect(await setPassword(auth.pool, 'test', 'fred', 'another long password')).toBe(1)
+    expect(await setPassword(auth.pool, 'test', 'fred', 'another long password', null)).toBe(1)
     expect(await viewer()).toBeNull()
 
     const page = await browser.post(`${auth.url}/sign-in`, {
