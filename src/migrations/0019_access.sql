@@ -19,11 +19,14 @@ comment on column dirsync.console_user.source is
   'How they sign in. password: with the one kept here. oidc: at the identity provider. key: with one-time keys '
   '(local), or with a one-time link, until they choose a password.';
 
-alter table dirsync.console_user add column provider text, add column rebinds_until timestamptz;
+alter table dirsync.console_user add column provider text, add column rebinds_until timestamptz,
+  add column no_role_since timestamptz;
 comment on column dirsync.console_user.provider is
   'oidc: OIDC_ISSUER at their last sign-in, which the issuer may not be letter by letter; null: an earlier version admitted them.';
 comment on column dirsync.console_user.rebinds_until is
   'Until when a sign-in at the identity provider with this name makes its subject that of this user, once; null: none does.';
+comment on column dirsync.console_user.no_role_since is
+  'oidc: since when the identity provider has given them no role; null: it gave the one in role at the last sign-in. They cannot sign in.';
 
 alter table dirsync.api_token add column scopes text[];
 comment on column dirsync.api_token.scopes is

@@ -18,6 +18,14 @@ const HERE = {
 }
 const FORM = 'application/x-www-form-urlencoded'
 
+const OIDC = {
+  CONSOLE_URL: 'https://dirsync.example',
+  OIDC_ISSUER: 'https://login.example',
+  OIDC_CLIENT_ID: 'dirsync',
+  OIDC_CLIENT_SECRET: 'a-secret-of-the-client',
+  OIDC_ROLES: 'groups:dirsync-admins=admin,everybody=viewer',
+}
+
 /** A browser on a console: it keeps the cookie of its session. */
 class Window {
   readonly #app: ConsoleUnderTest['app']
@@ -264,6 +272,42 @@ describe('the last administrator', () => {
   })
 })
 
+describe('an administrator of the identity provider', () => {
+  const company = new ConsoleUnderTest(() => OIDC)
+  const plant = (of: ConsoleUnderTest, name: string, noRoleSince: Date | null) =>
+    of.pool.query(
+      `insert into dirsync.console_user (name, source, role, issuer, subject, no_role_since)
+       values ($1, 'oidc', 'admin', $2, $1, $3)`,
+      [name, OIDC.OIDC_ISSUER, noRoleSince],
+    )
+  const disableSole = (of: ConsoleUnderTest) => of.ask('admin', 'POST', '/api/v1/access/users/sole/disable')
+
+  test('is none where OIDC is not set: the page says so, offers a password, and the last one of the others stays', async () => {
+    await console.pool.query(`update dirsync.console_user set disabled_at = now() where role = 'admin'`)
+    await plantUser(console.pool, 'sole', 'admin')
+    await plant(console, 'yan', null)
+    expect((await console.ask('admin', 'GET', '/api/v1/access/users/yan')).json().barred).toBe('no_provider')
+    const { body } = await console.ask('admin', 'GET', '/access/users/yan')
+    expect(body).toContain('their identity provider is not set')
+    expect(body).toMatch(/action="\/access\/users\/yan\/password"/)
+    expect(body).not.toMatch(/action="\/access\/users\/yan\/role"/)
+    const refused = await disableSole(console)
+    expect([refused.statusCode, refused.body]).toEqual([422, expect.stringContaining('last administrator')])
+    await console.pool.query(`delete from dirsync.console_user where name = 'yan'`)
+    await console.pool.query('update dirsync.console_user set disabled_at = null')
+  })
+
+  test('counts while the provider gives a role, and not once it gave none', async () => {
+    await plantUser(company.pool, 'sole', 'admin')
+    await plant(company, 'yan', new Date())
+    const { body } = await company.ask('admin', 'GET', '/access')
+    expect(body).toContain('no role at the provider')
+    expect((await disableSole(company)).statusCode).toBe(422)
+    await company.pool.query(`update dirsync.console_user set no_role_since = null where name = 'yan'`)
+    expect((await disableSole(company)).statusCode).toBe(200)
+  })
+})
+
 describe('one’s own account', () => {
   test('a new password takes the present one, and ends the other sessions but this', async () => {
     await plantUser(console.pool, 'gerd', 'viewer')
@@ -459,13 +503,7 @@ describe('a token with scopes', () => {
 })
 
 describe('the identity provider', () => {
-  const company = new ConsoleUnderTest(() => ({
-    CONSOLE_URL: 'https://dirsync.example',
-    OIDC_ISSUER: 'https://login.example',
-    OIDC_CLIENT_ID: 'dirsync',
-    OIDC_CLIENT_SECRET: 'a-secret-of-the-client',
-    OIDC_ROLES: 'groups:dirsync-admins=admin,everybody=viewer',
-  }))
+  const company = new ConsoleUnderTest(() => OIDC)
   const provider = async (of: ConsoleUnderTest) =>
     (await of.ask('admin', 'GET', '/api/v1/access/provider')).json()
 

@@ -70,7 +70,8 @@ const expires = z
 export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
   const toUser = (user: string) => `/access/users/${encodeURIComponent(user)}`
   /** Shell users can always let another administrator in, so they may disable the last one. */
-  const guard = ({ viewer }: Ask) => (viewer.via === 'shell' ? {} : { asker: viewer.name })
+  const guard = ({ viewer }: Ask) =>
+    viewer.via === 'shell' ? {} : { guard: { asker: viewer.name, provider: config.OIDC_ISSUER } }
 
   return {
     users: read({
@@ -78,7 +79,11 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       path: '/access',
       summary: 'Who may use the console: roles, how they sign in, their last sign-in',
       result: UserList,
-      run: async () => ({ items: await listUsers(pool), next: null, restored_at: await recentRestore(pool) }),
+      run: async () => ({
+        items: await listUsers(pool, config.OIDC_ISSUER),
+        next: null,
+        restored_at: await recentRestore(pool),
+      }),
       shown: (ask, result) => usersShown(ask, result),
     }),
     user: read({
@@ -88,7 +93,7 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       params: name,
       result: UserResult,
       run: async (_ask, { params }) => {
-        const user = await findUser(pool, params.name)
+        const user = await findUser(pool, params.name, config.OIDC_ISSUER)
         const [link, tokens] = await Promise.all([latestLink(pool, user.name), goodTokensOf(pool, user.name)])
         return { ...user, link, tokens }
       },

@@ -147,10 +147,10 @@ function wayOf({ name, source }: UserRow): 'password' | 'oidc' | 'key' | 'link' 
   return source === 'key' && name !== LOCAL ? 'link' : source
 }
 
-function stateOf(t: Ask['t'], { disabled_at }: UserRow): Words {
-  return disabled_at === null
+function stateOf(t: Ask['t'], { barred }: UserRow): Words {
+  return barred === null
     ? { tone: 'ok', text: t('access.state.enabled') }
-    : { tone: 'off', text: t('access.state.disabled') }
+    : { tone: 'off', text: t(`access.state.${barred}`) }
 }
 
 /** One user: what they may do, where they are signed in, and which tokens they added. */
@@ -178,6 +178,7 @@ export function userShown(ask: Ask, user: UserResult, sessions: SessionRow[], to
           ],
           [t('access.added'), [{ at: user.created_at }, t('common.comma'), actorText(ask, user.created_by)]],
           [t('access.disabled_at'), user.disabled_at && { since: user.disabled_at, exact: true }],
+          [t('access.no_role_since'), user.no_role_since && { since: user.no_role_since, exact: true }],
         ],
       },
       { section: t('access.sessions'), blocks: [sessionTable(ask, sessions, 'one')] },
@@ -214,14 +215,16 @@ function userActions(ask: Ask, user: UserResult) {
   const form = (what: string, options: Omit<Parameters<typeof actionForm>[1], 'to' | 'role'>) =>
     actionForm(ask, { to: to(what), role: 'admin', ...options })
   const isLocal = name === LOCAL
-  const isOwn = source !== 'oidc' && !isLocal
+  const isOwn = (source !== 'oidc' || user.barred === 'no_provider') && !isLocal
   const hasKey =
     isLocal && user.link !== null && user.link.opened_at === null && user.link.expires_at > ask.now
   if (disabled_at !== null) return [form('enable', { label: t('access.enable'), tone: 'main' })]
   return [
+    ...(source === 'oidc' || isLocal
+      ? []
+      : [form('role', { label: t('access.change_role'), fields: [roleField(ask, role)] })]),
     ...(isOwn
       ? [
-          form('role', { label: t('access.change_role'), fields: [roleField(ask, role)] }),
           form('link', {
             label: t('access.make_link'),
             folded: true,

@@ -16,11 +16,11 @@ const own = { tag: 'account', role: 'viewer' } as const
 const typed = z.string().max(1024)
 
 /** What everyone who is signed in can change about themselves. A token has no account. */
-export function account({ pool, logger }: Services): Endpoint[] {
+export function account({ pool, logger, config }: Services): Endpoint[] {
   const failures = new FailureRecord(pool, logger)
   const readAccount = async (ask: Ask): Promise<AccountResult> => {
     const session = sessionOf(ask)
-    const { name, role, source } = await findUser(pool, ask.viewer.name)
+    const { name, role, source } = await findUser(pool, ask.viewer.name, config.OIDC_ISSUER)
     const { items } = await listSessions(pool, name, { limit: 200 })
     return { name, role, source, session, sessions: items }
   }

@@ -43,7 +43,13 @@ export async function admitPerson(pool: Pool, person: OidcPerson): Promise<OidcA
     let user = await known()
     const name = user?.name ?? acceptableName(person)
     if (role === null) {
-      if (user) await endSessions(client, user.name)
+      if (user) {
+        await client.query(
+          `update dirsync.console_user set no_role_since = coalesce(no_role_since, now()), provider = $2 where name = $1`,
+          [user.name, provider],
+        )
+        await endSessions(client, user.name)
+      }
       return { refused: 'no_role', name }
     }
     if (!user) {
@@ -59,7 +65,10 @@ export async function admitPerson(pool: Pool, person: OidcPerson): Promise<OidcA
       if (!user) return { refused: 'taken', name }
     }
     if (user.disabled_at) return { refused: 'disabled', name }
-    await client.query('update dirsync.console_user set provider = $2 where name = $1', [user.name, provider])
+    await client.query(
+      'update dirsync.console_user set provider = $2, no_role_since = null where name = $1',
+      [user.name, provider],
+    )
     // A person in the console could not enter any other.
     if (person.mail !== null && isMailAddress(person.mail))
       await client.query('update dirsync.console_user set notice_mail = $2 where name = $1', [

@@ -150,7 +150,8 @@ export async function createUserLink(
     // Without this they could not choose a password.
     if (user.source === 'oidc')
       await client.query(
-        `update dirsync.console_user set source = 'key', issuer = null, subject = null, provider = null where name = $1`,
+        `update dirsync.console_user
+         set source = 'key', issuer = null, subject = null, provider = null, no_role_since = null where name = $1`,
         [user.name],
       )
     await voidLinks(client, user.name)

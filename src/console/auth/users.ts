@@ -30,6 +30,16 @@ export const UserRow = z.object({
     .nullable()
     .describe('Whom a chat mentions to tell them, without a mail address: channel and id, as `ops:zhang`'),
   sessions: z.int().describe('Sessions that have not ended'),
+  no_role_since: z
+    .date()
+    .nullable()
+    .describe('Since when the identity provider has given them no role; `role` is the last that it gave'),
+  barred: z
+    .enum(['disabled', 'no_provider', 'no_role'])
+    .nullable()
+    .describe(
+      'Why they cannot sign in: they are disabled, their identity provider is not set, or it gave no role; null: they can',
+    ),
 })
 export type UserRow = z.infer<typeof UserRow>
 
@@ -98,37 +108,58 @@ async function kindOf(client: PoolClient, name: string): Promise<'link' | 'oidc'
   return rows[0]?.kind ?? 'own'
 }
 
-/** All users, by name. The list is not paged: it is as long as the number of people who may use the console. */
-export async function listUsers(db: Pick<ClientBase, 'query'>): Promise<UserRow[]> {
-  const { rows } = await db.query<UserRow>(`${USERS} order by u.name limit 10000`)
-  return rows
+/**
+ * All users, by name. The list is not paged: it is as long as the number of people who may use the console.
+ * @param provider OIDC_ISSUER; null: none
+ */
+export async function listUsers(db: Pick<ClientBase, 'query'>, provider: string | null): Promise<UserRow[]> {
+  const { rows } = await db.query<StoredUser>(`${USERS} order by u.name limit 10000`)
+  return rows.map(row => userOf(row, provider))
+}
+
+type StoredUser = Omit<UserRow, 'barred'> & OfProvider
+
+function userOf({ issuer, provider, ...row }: StoredUser, present: string | null): UserRow {
+  return { ...row, barred: barred({ ...row, issuer, provider }, present) }
 }
 
 const USERS = `
   select u.name, u.source, u.role, u.created_at, u.created_by, u.disabled_at, u.last_sign_in_at, u.notice_mail,
-         u.notice_mention,
+         u.notice_mention, u.issuer, u.provider, u.no_role_since,
          (select count(*)::int from dirsync.console_session s
           where s.user_name = u.name and s.revoked_at is null and s.expires_at > now()) as sessions
   from dirsync.console_user u`
 
-/** The user of that name. @throws AccessError if there is none */
-export async function findUser(db: Pick<ClientBase, 'query'>, name: string): Promise<UserRow> {
-  const { rows } = await db.query<UserRow>(`${USERS} where u.name = $1`, [comparableName(name)])
+/** The user of that name. @param provider OIDC_ISSUER; null: none @throws AccessError if there is none */
+export async function findUser(
+  db: Pick<ClientBase, 'query'>,
+  name: string,
+  provider: string | null,
+): Promise<UserRow> {
+  const { rows } = await db.query<StoredUser>(`${USERS} where u.name = $1`, [comparableName(name)])
   const [user] = rows
   if (!user) throw noSuchUser(name)
-  return user
+  return userOf(user, provider)
+}
+
+/** Keeps an administrator who can sign in. */
+interface Guard {
+  /** Who asks: they count even if they came by a one-time key. */
+  asker: string
+  /** OIDC_ISSUER; null: none. */
+  provider: string | null
 }
 
 /**
  * Prevents a user from signing in, ends their sessions and voids their links.
- * @param options.asker refuses to leave no administrator but those; absent at the shell, which can always make another
+ * @param options.guard absent at the shell, which can always make another administrator
  * @returns the number of sessions
  */
 export function disableUser(
   pool: Pool,
   by: By,
   name: string,
-  options: { asker?: string } = {},
+  options: { guard?: Guard } = {},
 ): Promise<number> {
   return change(pool, by, 'users disable', name, options, async (client, user) => {
     keepLocal(user)
@@ -165,7 +196,9 @@ export async function setPassword(
     demandOwn(user, provider)
     await client.query(
       `update dirsync.console_user
-       set source = 'password', password_hash = $2, issuer = null, subject = null, provider = null where name = $1`,
+       set source = 'password', password_hash = $2, issuer = null, subject = null, provider = null,
+           no_role_since = null
+       where name = $1`,
       [user.name, hash],
     )
     await voidLinks(client, user.name)
@@ -179,10 +212,10 @@ export async function setRole(
   by: By,
   name: string,
   role: AccessRole,
-  { asker }: { asker?: string } = {},
+  { guard }: { guard?: Guard } = {},
 ): Promise<void> {
-  const guard = asker === undefined || role === 'admin' ? {} : { asker }
-  await change(pool, by, 'users role', name, { values: { role }, ...guard }, async (client, user) => {
+  const guarded = guard === undefined || role === 'admin' ? {} : { guard }
+  await change(pool, by, 'users role', name, { values: { role }, ...guarded }, async (client, user) => {
     keepLocal(user)
     if (user.source === 'oidc')
       throw new AccessError('ACCESS_INVALID', message('said.role_of_provider', { name: user.name }))
@@ -265,15 +298,16 @@ export function signOutUser(pool: Pool, by: By, name: string): Promise<number> {
 /**
  * Refuses a change after which no administrator could sign in any more. The administrators stay locked, so that two of
  * them cannot demote each other at the same moment.
- * @param asker counts even if they came by a one-time key
  */
-async function leaveAnAdmin(client: PoolClient, name: string, asker: string): Promise<void> {
-  const { rows } = await client.query<Pick<UserRow, 'name' | 'source'>>(
-    `select name, source from dirsync.console_user
+async function leaveAnAdmin(client: PoolClient, name: string, { asker, provider }: Guard): Promise<void> {
+  const { rows } = await client.query<ChangedUser>(
+    `select ${CHANGED} from dirsync.console_user
      where role = 'admin' and disabled_at is null order by name for update`,
   )
   if (!rows.some(row => row.name === name)) return
-  if (rows.some(row => row.name !== name && (row.source !== 'key' || row.name === asker))) return
+  const canStay = (row: ChangedUser) =>
+    barred(row, provider) === null && (row.source !== 'key' || row.name === asker)
+  if (rows.some(row => row.name !== name && canStay(row))) return
   throw new AccessError('ACCESS_INVALID', message('said.last_admin', { name }))
 }
 
@@ -290,18 +324,29 @@ export function demandOwn(user: ChangedUser, provider: string | null): void {
     throw new AccessError('ACCESS_INVALID', message('said.user_of_provider', { name: user.name }))
 }
 
+interface OfProvider {
+  issuer: string | null
+  provider: string | null
+}
+
+type ChangedUser = Pick<UserRow, 'name' | 'source' | 'disabled_at' | 'no_role_since'> & OfProvider
+const CHANGED = 'name, source, disabled_at, no_role_since, issuer, provider'
+
 /** Whether a user signs in at the identity provider that is set, not at one that has moved, or was switched off. */
 function hasProvider(
-  { source, issuer, provider }: Pick<ChangedUser, 'source' | 'issuer' | 'provider'>,
+  { source, issuer, provider }: Pick<UserRow, 'source'> & OfProvider,
   present: string | null,
 ): boolean {
   if (source !== 'oidc' || present === null) return false
   return URL.parse(provider ?? issuer ?? '')?.href === URL.parse(present)?.href
 }
 
-interface ChangedUser extends Pick<UserRow, 'name' | 'source' | 'disabled_at'> {
-  issuer: string | null
-  provider: string | null
+/** Why a user cannot sign in; null: they can. */
+function barred(user: Omit<ChangedUser, 'name'>, present: string | null): UserRow['barred'] {
+  if (user.disabled_at) return 'disabled'
+  if (user.source !== 'oidc') return null
+  if (!hasProvider(user, present)) return 'no_provider'
+  return user.no_role_since ? 'no_role' : null
 }
 
 /** Changes one user, who must exist, and records the command. */
@@ -310,13 +355,13 @@ export function change<T>(
   by: By,
   command: string,
   name: string,
-  { values = {}, asker }: { values?: Record<string, string>; asker?: string },
+  { values = {}, guard }: { values?: Record<string, string>; guard?: Guard },
   work: (client: PoolClient, user: ChangedUser) => Promise<T>,
 ): Promise<T> {
   return inNameOf(pool, by, async client => {
-    if (asker !== undefined) await leaveAnAdmin(client, comparableName(name), asker)
+    if (guard) await leaveAnAdmin(client, comparableName(name), guard)
     const { rows } = await client.query<ChangedUser>(
-      'select name, source, disabled_at, issuer, provider from dirsync.console_user where name = $1 for update',
+      `select ${CHANGED} from dirsync.console_user where name = $1 for update`,
       [comparableName(name)],
     )
     const [user] = rows

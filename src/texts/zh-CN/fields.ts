@@ -625,6 +625,10 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '登录方式；key 表示使用一次性密钥，或在设置密码之前使用一次性链接',
   'What they may do; each role may what those before it may': '权限；每个角色都包含前面各角色的权限',
   'Since when they may not sign in': '自何时起不能登录',
+  'Since when the identity provider has given them no role; `role` is the last that it gave':
+    '自何时起身份认证服务未授予角色；`role` 为其最后一次授予的角色',
+  'Why they cannot sign in: they are disabled, their identity provider is not set, or it gave no role; null: they can':
+    '不能登录的原因：已停用、其身份认证服务未设置，或该服务未授予角色；null 表示可以登录',
   'Where they are told of their cases': '异常项通知发往的邮箱',
   'Whom a chat mentions to tell them, without a mail address: channel and id, as `ops:zhang`':
     '没有邮箱地址时，在哪个群中提醒谁：渠道和 ID，例如 `ops:zhang`',

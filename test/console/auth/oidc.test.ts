@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type OidcSettings, oidcSettings, valuesOf } from '../../../src/console/auth/oidc.ts'
 import { rebindUser } from '../../../src/console/auth/oidc-users.ts'
 import { createUserLink } from '../../../src/console/auth/sign-in-key.ts'
-import { addUser, disableUser, enableUser, setPassword } from '../../../src/console/auth/users.ts'
+import { addUser, disableUser, enableUser, listUsers, setPassword } from '../../../src/console/auth/users.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { type DirsyncProcess, spawnScript } from '../../helpers/process.ts'
 import { type AuthUnderTest, Browser, openAuth, PASSWORD, type Page } from './auth-under-test.ts'
@@ -282,6 +282,29 @@ describe('a role', () => {
     expect(await viewerOf(laptop)).toBeNull()
     expectRefused(await laptop.get(await wayBack(laptop)), 403, 'You have no role')
     expect(await viewerOf(phone)).toBeNull()
+  })
+
+  test('that is taken away is shown as that, until it is given again', async () => {
+    const anna = async () =>
+      (await listUsers(auth.pool, `${providerUrl}/`)).find(({ name }) => name === 'anna')
+    await signIn('anna')
+    expect(await anna()).toMatchObject({ barred: null, no_role_since: null })
+    await accounts({ anna: { preferred_username: 'Anna', groups: ['lunch'] } })
+    const since: (Date | null | undefined)[] = []
+    for (let round = 0; round < 2; round++) {
+      const browser = browserOf('anna')
+      expectRefused(await browser.get(await wayBack(browser)), 403, 'You have no role')
+      expect(await anna()).toMatchObject({ barred: 'no_role', no_role_since: expect.any(Date) })
+      since.push((await anna())?.no_role_since)
+    }
+    expect(since[1]).toEqual(since[0])
+    await accounts({ anna: { preferred_username: 'Anna', groups: ['dirsync-admins'] } })
+    await signIn('anna')
+    expect(await anna()).toMatchObject({ barred: null, no_role_since: null })
+    for (const present of [null, 'https://other.example']) {
+      const users = await listUsers(auth.pool, present)
+      expect(users.find(({ name }) => name === 'anna')?.barred).toBe('no_provider')
+    }
   })
 
   test('that is lowered holds at once for all sessions, and is recorded', async () => {
