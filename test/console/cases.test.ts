@@ -680,9 +680,26 @@ describe('/api/v1', () => {
     expect(chosen.json()).toEqual({ columns: ['cause'], compact: true })
   })
 
+  test('lets a viewer keep views, a reviewer share them, and an administrator delete a shared one by its button', async () => {
+    const save = (role: 'viewer' | 'reviewer', shared: boolean) =>
+      console.browse(role, 'POST', '/api/v1/cases/views', `name=look&shared=${shared}&query=run%3D8`)
+    const refused = await save('viewer', true)
+    expect([refused.statusCode, refused.json().code]).toEqual([403, 'forbidden'])
+    expect((await save('viewer', false)).statusCode).toBe(201)
+    const { id } = (await save('reviewer', true)).json()
+    const page = async (role: 'viewer' | 'reviewer' | 'admin') =>
+      (await console.browse(role, 'GET', '/cases?run=8')).body
+    const [viewer, reviewer, admin] = [await page('viewer'), await page('reviewer'), await page('admin')]
+    const field = 'name="shared"'
+    expect([viewer.includes(field), reviewer.includes(field)]).toEqual([false, true])
+    const button = `action="/cases/views/${id}/delete"`
+    expect([viewer, reviewer, admin].map(body => body.includes(button))).toEqual([false, true, true])
+    await console.pool.query('truncate dirsync.case_view')
+  })
+
   test('keeps fifty views of one person, none with more columns than there are', async () => {
     const save = (name: string, query: object = {}) =>
-      console.ask('viewer', 'POST', '/api/v1/cases/views', { name, shared: true, query })
+      console.ask('viewer', 'POST', '/api/v1/cases/views', { name, shared: false, query })
     const wide = await save('wide', { columns: Array.from({ length: 20_000 }, () => 'cause') })
     expect(wide.statusCode).toBe(422)
     const display = 'columns=cause&'.repeat(13)

@@ -33,7 +33,7 @@ import { BULK_ACTIONS } from './input.ts'
 import { caseTabs, categoryName, cause, fieldName, itemOf, keyWords, operationName, short } from './parts.ts'
 import { type CaseGroups, type CaseList, COLUMNS, filterOf, type ListInput, orderOf } from './query.ts'
 import { CASE_ORDERS, type CaseOrder, orderFor } from './read.ts'
-import { type CaseView, type Display, viewQuery } from './views.ts'
+import { type CaseView, type Display, SHARES, viewQuery } from './views.ts'
 
 type Group = CaseGroups['items'][number]
 type Listed = CaseList & {
@@ -91,26 +91,27 @@ export function listBody(ask: Ask, listed: Listed): SafeHtml {
 
 // Views
 
-/** The saved views. The one that the address shows can be deleted by whoever saved it. */
+/** The saved views. Those that the address shows can be deleted by whoever saved them, shared ones by an administrator, too. */
 function viewChips(ask: Ask, { views, input }: Listed): SafeHtml {
   const { t, viewer } = ask
   if (views.length === 0) return html``
   const present = viewQuery(input)
-  const owned = views.find(({ query, owner }) => query === present && owner === viewer.name)
+  const deletable = views.filter(
+    ({ query, owner, shared }) =>
+      query === present && (owner === viewer.name || (shared && ask.may('admin'))),
+  )
   return html`<nav class="chips" aria-label="${t('cases.saved_views')}">${views.map(
     ({ name, query, owner }) =>
       html`<a href="/cases?${query}"${query === present ? html` aria-current="page"` : ''}>${name}${
         owner === viewer.name ? '' : html` <span class="soft">${short(owner)}</span>`
       }</a>`,
-  )}${
-    owned
-      ? actionForm(ask, {
-          to: `/cases/views/${owned.id}/delete`,
-          label: t('cases.delete_view', { name: owned.name }),
-          role: 'viewer',
-        })
-      : ''
-  }</nav>`
+  )}${deletable.map(({ id, name }) =>
+    actionForm(ask, {
+      to: `/cases/views/${id}/delete`,
+      label: t('cases.delete_view', { name }),
+      role: 'viewer',
+    }),
+  )}</nav>`
 }
 
 function viewForm(ask: Ask, { input, display }: Listed): SafeHtml {
@@ -127,7 +128,9 @@ function viewForm(ask: Ask, { input, display }: Listed): SafeHtml {
         maxlength: 60,
         hint: t('cases.view_hint'),
       },
-      { name: 'shared', label: t('cases.view_shared'), type: 'checkbox', value: 'true' },
+      ...(ask.may(SHARES)
+        ? [{ name: 'shared', label: t('cases.view_shared'), type: 'checkbox' as const, value: 'true' }]
+        : []),
       {
         name: 'query',
         type: 'hidden',

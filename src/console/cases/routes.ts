@@ -120,7 +120,8 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
     saveView: action({
       path: '/cases/views',
       role: 'viewer',
-      summary: 'Save filter, order and columns of the list of cases under a name',
+      summary:
+        'Save filter, order and columns of the list of cases under a name; sharing it needs the role reviewer',
       body: ViewInput,
       result: CaseView,
       creates: () => '/cases/views',

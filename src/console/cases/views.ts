@@ -3,6 +3,7 @@ import type { Pool } from '../../lib/database.ts'
 import { filterQuery } from '../../sync/cases/case-filter.ts'
 import { asAsker, noteCommand } from '../../sync/runs/commands.ts'
 import type { Ask } from '../ask.ts'
+import { mayAs } from '../auth/viewer.ts'
 import { oneOrMore, plainText } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { COLUMNS, filterOf, ListInput } from './query.ts'
@@ -21,7 +22,11 @@ export type CaseView = z.infer<typeof CaseView>
 
 export const ViewInput = z.object({
   name: plainText(60).pipe(z.string().min(1)).describe('Saving under a name of one’s own replaces that view'),
-  shared: z.stringbool().or(z.boolean()).default(false).describe('Whether others see it, too'),
+  shared: z
+    .stringbool()
+    .or(z.boolean())
+    .default(false)
+    .describe('Whether others see it, too, which needs the role reviewer'),
   query: z
     .preprocess(
       given => (typeof given === 'string' ? Object.fromEntries(new URLSearchParams(given)) : (given ?? {})),
@@ -52,12 +57,17 @@ export async function listViews(pool: Pool, { viewer }: Ask): Promise<CaseView[]
   return rows
 }
 
-/** @throws Problem if the asker has too many */
+/** Who may put a view on the page of everyone; each person keeps views of their own. */
+export const SHARES = 'reviewer'
+
+/** @throws Problem if the asker has too many, or may not share it */
 export async function saveView(
   pool: Pool,
   { viewer, asker, t }: Ask,
   { name, shared, query }: z.output<typeof ViewInput>,
 ): Promise<CaseView> {
+  if (shared && !mayAs(viewer.role, SHARES))
+    throw new Problem('forbidden', '', { values: { role: t(`role.${SHARES}`) } })
   const view = { name, shared, query: viewQuery(query) }
   return asAsker(pool, asker, async client => {
     await noteCommand(client, 'save_view', view)

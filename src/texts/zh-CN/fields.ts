@@ -289,6 +289,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Without filters and cases: whether all has arrived, or what keeps it: HR was never read, …; else null':
     '没有筛选条件也没有异常项时：是否已全部送达，或未送达的原因，例如从未读取人事数据；否则为 null',
   'Whether others see it, too': '其他人是否也能看到',
+  'Whether others see it, too, which needs the role reviewer': '其他人是否也能看到，需要角色 reviewer',
   'Filter, order and columns, as GET /cases takes them': '筛选、排序和列，格式与 GET /cases 相同',
   'Saving under a name of one’s own replaces that view': '与自己已有的视图同名时，替换该视图',
   'Beside the key; none: the usual ones': '除键之外的列；不选则为默认的列',

@@ -59,8 +59,8 @@ export const operationSummaries: Readonly<Record<string, string>> = {
     '按条件筛选异常项，分页；不给出 `states` 时，为既未解决也未忽略的异常项',
   'Saved views of the list of cases: one’s own, and those that others share':
     '异常项列表的已存视图：自己的，以及他人共享的',
-  'Save filter, order and columns of the list of cases under a name':
-    '以一个名称保存异常项列表的筛选、排序和列',
+  'Save filter, order and columns of the list of cases under a name; sharing it needs the role reviewer':
+    '以一个名称保存异常项列表的筛选、排序和列；共享需要角色 reviewer',
   'Delete a view that one has saved; an admin deletes any shared one':
     '删除自己保存的视图；管理员可删除任何共享视图',
   'Choose the columns of one’s own list of cases, and how close its rows are':
