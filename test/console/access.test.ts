@@ -183,6 +183,22 @@ test('the page of a user who leaves lists the good tokens that they added, with 
   expect((await anna.get('/api/v1/access/users/lena')).json().tokens).toEqual([])
 })
 
+test('a disabled user is given another password before they may sign in again, and the page warns of the old one', async () => {
+  const anna = await admin('anna')
+  await plantUser(console.pool, 'dan', 'operator')
+  await anna.post('/access/users/dan/disable')
+  const { body } = await anna.get('/access/users/dan')
+  const actions = [...body.matchAll(/action="\/access\/users\/dan\/([^"]+)"/g)].map(([, what]) => what)
+  expect(actions.sort()).toEqual(['enable', 'password'])
+  expect(body).toContain('Their password is good again then')
+  const password = 'another long password'
+  expect((await anna.post('/access/users/dan/password', { password })).statusCode).toBe(303)
+  expect(await new Window().signIn('dan', password)).toBe(403)
+  await anna.post('/access/users/dan/enable')
+  expect(await new Window().signIn('dan')).toBe(403)
+  expect(await new Window().signIn('dan', password)).toBe(303)
+})
+
 test.each([
   ['role', { role: 'reviewer' }],
   ['notices', {}],

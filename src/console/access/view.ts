@@ -218,7 +218,20 @@ function userActions(ask: Ask, user: UserResult) {
   const isOwn = (source !== 'oidc' || user.barred === 'no_provider') && !isLocal
   const hasKey =
     isLocal && user.link !== null && user.link.opened_at === null && user.link.expires_at > ask.now
-  if (disabled_at !== null) return [form('enable', { label: t('access.enable'), tone: 'main' })]
+  const password = form('password', { label: t('access.set_password'), fields: [passwordField(ask, true)] })
+  if (disabled_at !== null)
+    return [
+      source === 'password'
+        ? form('enable', {
+            label: t('access.enable'),
+            tone: 'main',
+            folded: true,
+            warning: t('access.enable.password'),
+          })
+        : form('enable', { label: t('access.enable'), tone: 'main' }),
+      // Theirs may be why they are disabled.
+      ...(source === 'password' ? [password] : []),
+    ]
   return [
     ...(source === 'oidc' || isLocal
       ? []
@@ -230,7 +243,7 @@ function userActions(ask: Ask, user: UserResult) {
             folded: true,
             warning: `${t('access.make_link.warning')} ${whereLinksOpen(ask)}`,
           }),
-          form('password', { label: t('access.set_password'), fields: [passwordField(ask, true)] }),
+          password,
         ]
       : []),
     form('notices', {

@@ -81,6 +81,8 @@ export const access = {
   'access.disable.warning':
     'The user can no longer sign in, and all sessions end at once. Tokens that they added stay good until you revoke them.',
   'access.enable': 'Enable',
+  'access.enable.password':
+    'Their password is good again then. If somebody else may know it, set another one first.',
   'access.role_set': '{name} is {role} from the next request on.',
   'access.disabled':
     '{name} may not sign in any more; {sessions, plural, one {# session} other {# sessions}} ended.{tokens, plural, =0 {} one { # token that they added stays good: revoke it below if no machine needs it.} other { # tokens that they added stay good: revoke those below that no machine needs.}}',

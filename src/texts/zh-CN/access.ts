@@ -76,6 +76,7 @@ export const access = {
   'access.disable': '停用',
   'access.disable.warning': '该用户将无法登录，所有会话立即结束。其添加的令牌在吊销之前仍然有效。',
   'access.enable': '启用',
+  'access.enable.password': '启用后其密码重新有效。如可能已被他人知晓，请先设置新密码。',
   'access.role_set': '从下一次请求起，{name} 的角色为{role}。',
   'access.disabled':
     '{name} 不能再登录；已结束 {sessions, number} 个会话。{tokens, plural, =0 {} other {其添加的 # 个令牌仍然有效，请在下方吊销程序不再需要的令牌。}}',

@@ -197,6 +197,7 @@ test('an administrator changes a role, sees who is signed in, and disables a use
 test('an administrator enables a user, sets a password, and ends all their sessions', async () => {
   const admin = await window('anna')
   await admin.goto('/access/users/ben')
+  await unfold(admin, 'Enable')
   await admin.getByRole('button', { name: 'Enable' }).click()
   await admin.getByText('ben may sign in again.').waitFor()
   await unfold(admin, 'Set a password')
