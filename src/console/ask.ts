@@ -50,6 +50,11 @@ export interface Ask extends Taste {
   readonly refused?: Refused
 }
 
+/** Whether a higher role would help a person: where nothing can be changed, none does. */
+export function lacksRole({ viewer, readOnly }: Ask, role: AccessRole): boolean {
+  return !readOnly && !mayAs(viewer.role, role)
+}
+
 /** Input that was refused. */
 export interface Refused {
   /** Whether it was part of an address: the page is shown without it. */

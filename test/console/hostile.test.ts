@@ -3,7 +3,7 @@ import { addToken } from '../../src/console/auth/tokens.ts'
 import { ACCESS_ROLES, type AccessRole, mayAs } from '../../src/console/auth/viewer.ts'
 import { createTestDatabase } from '../helpers/postgres.ts'
 import { startTcpProxy } from '../queue/tcp-proxy.ts'
-import { accessOf, openApp, recordLog, signInAs } from './console-under-test.ts'
+import { accessOf, hrWith, openApp, recordLog, signInAs } from './console-under-test.ts'
 
 const TOMORROW = new Date(Date.now() + 86_400_000)
 
@@ -165,6 +165,33 @@ test('a read-only console offers the file of cases, which changes nothing, to re
   expect((await see('viewer', '/cases')).body).not.toContain('href="/cases.csv')
   expect((await see('reviewer', '/cases')).body).toContain('href="/cases.csv')
   expect((await see('reviewer', '/cases.csv')).statusCode).toBe(200)
+})
+
+test('a read-only console tells no one to ask for a role, which would not help', async () => {
+  const settings = hrWith(database.url, `select 'e1' as userid, 'Mei' as name`)
+  await database.pool.query(
+    `insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by)
+     values ('r1', 't1', 1, 'unknown', 'test')`,
+  )
+  await using readOnly = await openApp(database.url, { readOnly: true, settings })
+  await using other = await openApp(database.url, { settings })
+  const advice = [
+    ['/money/refunds/r1', 'This needs an administrator.'],
+    ['/mapping/dry-runs', 'An operator can test another SELECT here.'],
+    ['/employees/e1', 'A reviewer can do that.'],
+  ] as const
+  for (const [url, sentence] of advice)
+    for (const role of ['viewer', 'admin'] as const)
+      for (const app of [readOnly, other]) {
+        const headers = { cookie: await signInAs(app, role), accept: 'text/html', 'accept-language': 'en' }
+        const { statusCode, body } = await app.app.inject({ url, headers })
+        const where = `${url} as ${role}${app === readOnly ? ', read-only' : ''}`
+        expect([where, statusCode, body.includes(sentence)]).toEqual([
+          where,
+          200,
+          app === other && role === 'viewer',
+        ])
+      }
 })
 
 describe('what a cookie holds is never shown as it is', () => {

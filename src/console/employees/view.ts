@@ -4,7 +4,7 @@ import { isUnderWay } from '../../sync/runs/run.ts'
 import { failureTexts, inLanguage, runMessage } from '../../texts/failures.ts'
 import type { MessageKey, Said } from '../../texts/message.ts'
 import type { TextKey } from '../../texts/texts.ts'
-import type { Ask } from '../ask.ts'
+import { type Ask, lacksRole } from '../ask.ts'
 import { fieldName, holderWords } from '../cases/parts.ts'
 import { runStateWords, whoText } from '../runs/words.ts'
 import { asSentence, type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
@@ -381,8 +381,9 @@ function comparisonOf(ask: Ask, employee: EmployeeResult): Block {
   if (!platform_error && platform !== 'not_asked') blocks.push({ text: t(`employees.platform.${platform}`) })
   if (platform === 'in_service' && fields.length > 0) blocks.push(verdict(ask, employee))
   if (fields.length > 0 && !isAsked && !platform_error) {
-    const said = ask.may('reviewer') ? 'employees.platform.not_asked' : 'employees.platform.not_asked_viewer'
-    blocks.push({ text: { soft: t(said) } })
+    const viewers = lacksRole(ask, 'reviewer') ? 'not_asked_viewer' : 'not_asked_here'
+    const said = ask.may('reviewer') ? 'not_asked' : viewers
+    blocks.push({ text: { soft: t(`employees.platform.${said}`) } })
   }
   if (fields.length > 0)
     blocks.push(

@@ -6,7 +6,7 @@ import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import type { Said } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
-import type { Ask } from '../ask.ts'
+import { type Ask, lacksRole } from '../ask.ts'
 import { mayAs } from '../auth/viewer.ts'
 import { rangeFields } from '../range.ts'
 import { sourceChoice } from '../runs/list-view.ts'
@@ -126,7 +126,8 @@ function stateWord({ language }: Ask, name: string): string {
 
 function selectForm(ask: Ask, { text, source, sources }: Given): SafeHtml {
   const { t } = ask
-  if (!ask.may('operator')) return html`<p class="soft">${t('mapping.operator_only')}</p>`
+  if (lacksRole(ask, 'operator')) return html`<p class="soft">${t('mapping.operator_only')}</p>`
+  if (!ask.may('operator')) return html``
   const choice =
     sources.length === 0
       ? ''

@@ -4,7 +4,7 @@ import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import type { Said } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
-import type { Ask } from '../ask.ts'
+import { type Ask, lacksRole } from '../ask.ts'
 import { rangeFields } from '../range.ts'
 import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, amount, figure, filters, reasonField, type Tone, tabs, timeText } from '../ui/parts.ts'
@@ -345,7 +345,7 @@ function meaning(ask: Ask, entry: Details): Block[] {
   const why = code === null ? null : t('money.code_unlisted', { code: String(code) })
   const todo =
     outlook?.next === 'asks' ? t('money.unknown_todo.refunds') : t(`money.person.${commandOf(entry)}`)
-  const next = ask.may('admin') ? null : t('money.admin_only')
+  const next = lacksRole(ask, 'admin') ? t('money.admin_only') : null
   return [{ notice: 'bad', title: t('money.is_unknown'), todo: joined([why, todo], ' '), next }]
 }
 

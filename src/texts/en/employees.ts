@@ -118,6 +118,7 @@ export const employees = {
   'employees.platform.was_not_asked': 'The platform was not asked',
   'employees.platform.not_asked':
     'The platform has not been asked. “Compare now” asks it and shows what would be sent; it changes nothing.',
+  'employees.platform.not_asked_here': 'The platform has not been asked.',
   'employees.platform.not_asked_viewer': 'The platform has not been asked. A reviewer can do that.',
   'employees.field.in_sync': 'in sync',
   'employees.field.to_send': 'to be sent',

@@ -109,6 +109,7 @@ export const employees = {
   'employees.platform.unknown': '平台未作答复',
   'employees.platform.was_not_asked': '未查询平台',
   'employees.platform.not_asked': '尚未查询平台。“立即比对”会查询平台并显示将发送的内容，不作任何变更。',
+  'employees.platform.not_asked_here': '尚未查询平台。',
   'employees.platform.not_asked_viewer': '尚未查询平台。审核员可以查询。',
   'employees.field.in_sync': '一致',
   'employees.field.to_send': '将发送',
