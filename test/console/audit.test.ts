@@ -3,8 +3,10 @@ import { type CommandFilter, commandNames, listCommands } from '../../src/consol
 import { Commands } from '../../src/sync/runs/commands.ts'
 import { fail, plantRun } from '../sync/planted.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
+import { ConsoleUnderTest } from './console-under-test.ts'
 
 const store = new StoreUnderTest()
+const console = new ConsoleUnderTest()
 const as = (name: string) => new Commands(store.pool, { actor: `console:${name}`, address: '192.0.2.7' })
 
 describe('the record of what people asked for', () => {
@@ -48,3 +50,43 @@ describe('the record of what people asked for', () => {
     expect(await names({ who: '%' })).toEqual([])
   })
 })
+
+test.each([
+  [
+    'en',
+    [
+      'password',
+      'because the one-time link is not valid',
+      'looking at everything and Cases: looking and acting',
+    ],
+  ],
+  ['zh-CN', ['密码', '原因 一次性链接无效', '查看']],
+])(
+  'says in words how people sign in, why they fail, and what tokens may do, in %s',
+  async (language, words) => {
+    await console.app.inject({
+      method: 'POST',
+      url: '/sign-in/link',
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        'sec-fetch-site': 'same-origin',
+        host: 'localhost',
+      },
+      payload: 'key=wrong',
+    })
+    const name = `limited-${language}`
+    await console.ask('admin', 'POST', '/api/v1/access/tokens', {
+      name,
+      role: 'viewer',
+      expires: '1d',
+      scopes: ['read', 'cases'],
+    })
+    const { body } = await console.browse('admin', 'GET', '/audit', undefined, {
+      'accept-language': language,
+    })
+    const text = body.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ')
+    for (const word of words) expect(text).toContain(word)
+    for (const code of ['unknown user', '用户不存在', 'read, cases', '方式 password', '原因 link'])
+      expect(text).not.toContain(code)
+  },
+)

@@ -127,7 +127,16 @@ test('no text is there for nothing', async () => {
 /** Lists that pages take their names from by the value, and sentences that are recognised in stored texts. */
 const NAMES = new RegExp(
   `^(?:${[
-    ...['event', 'resolution', 'outbox_state', 'money_state', 'time_left', 'command', 'bulk_state'],
+    ...[
+      'event',
+      'resolution',
+      'outbox_state',
+      'money_state',
+      'time_left',
+      'command',
+      'bulk_state',
+      'sign_in_why',
+    ],
     ...[
       'dry_run_state',
       'mirror',

@@ -105,7 +105,7 @@ function revokeForm(ask: Ask, { name }: TokenRow): SafeHtml {
 }
 
 /** What a token is limited to, in words. */
-function scopesText(ask: Pick<Ask, 't' | 'language'>, scopes: readonly Scope[] | null): string {
+export function scopesText(ask: Pick<Ask, 't' | 'language'>, scopes: readonly Scope[] | null): string {
   if (scopes === null) return ask.t('access.scope.none')
   return new Intl.ListFormat(ask.language).format(scopes.map(scope => scopeText(ask.t, scope)))
 }

@@ -4,7 +4,9 @@ import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { isSaid, message } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
+import { scopesText } from '../access/tokens-view.ts'
 import type { Ask } from '../ask.ts'
+import { SCOPES } from '../auth/scope.ts'
 import { rangeFields } from '../range.ts'
 import { code, empty, filters, head, live, type Part, pager, table, time } from '../ui/parts.ts'
 import { inPath } from '../ui/paths.ts'
@@ -184,6 +186,8 @@ const LISTS: Record<string, string> = {
   job: 'job',
   rule: 'alert_rule',
   role: 'role',
+  via: 'access.way',
+  why: 'sign_in_why',
   field: 'field',
   operation: 'operation',
   screen: 'nav',
@@ -205,6 +209,7 @@ function shownValue(ask: Ask, name: string, value: unknown): Part {
   if (typeof value === 'string') {
     const moment = MOMENT.test(value) ? new Date(value) : null
     if (moment && !Number.isNaN(moment.getTime())) return time(ask, moment)
+    if (name === 'scope') return scopeWords(ask, value)
     return html`<bdi>${shortened(textOr(ask.language, `${LISTS[name]}.${value}`, value), MOST_VALUE)}</bdi>`
   }
   if (isSaid(value)) return inLanguage(ask.language, value)
@@ -221,6 +226,13 @@ function shownValue(ask: Ask, name: string, value: unknown): Part {
       ? html` <span class="soft">${ask.t('audit.more', { count: items.length - MOST_ITEMS })}</span>`
       : ''
   }`
+}
+
+/** What a token is limited to, as its page says it. */
+function scopeWords(ask: Ask, value: string): string {
+  const scopes = value.split(', ')
+  const known = SCOPES.filter(scope => scopes.includes(scope))
+  return known.length === scopes.length ? scopesText(ask, known) : shortened(value, MOST_VALUE)
 }
 
 /** In the largest unit of which it has a whole number: a rounded span would not be what was asked for. */

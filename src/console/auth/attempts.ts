@@ -1,6 +1,7 @@
 import { isIPv6 } from 'node:net'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import type { Logger } from '../../lib/logger.ts'
+import type { NameIn } from '../../texts/texts.ts'
 import { BoundedLine } from '../bounded-line.ts'
 import { inNameOf, note } from './audit.ts'
 
@@ -86,9 +87,8 @@ export class FailureRecord {
   /**
    * @param user the name of an existing user, else null: people type passwords into the wrong field, so unknown names
    * are not kept
-   * @param why such as `password`, `own_password`, `no_role`
    */
-  async add(user: string | null, address: string, why: string): Promise<void> {
+  async add(user: string | null, address: string, why: NameIn<'sign_in_why'>): Promise<void> {
     const now = Date.now()
     const minute = Math.floor(now / MINUTE_MS)
     if (minute !== this.#minute) {
@@ -104,7 +104,12 @@ export class FailureRecord {
     }
     this.#recorded[of] += 1
     await inNameOf(this.#pool, 'console', client =>
-      note(client, 'sign_in_failed', { user, unknown_user: user === null ? true : null, address, why }),
+      note(client, 'sign_in_failed', {
+        user,
+        unknown_user: user === null && why === 'password' ? true : null,
+        address,
+        why,
+      }),
     )
   }
 
