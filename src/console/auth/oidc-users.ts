@@ -48,7 +48,8 @@ export async function admitPerson(pool: Pool, person: OidcPerson): Promise<OidcA
           `update dirsync.console_user set no_role_since = coalesce(no_role_since, now()), provider = $2 where name = $1`,
           [user.name, provider],
         )
-        await endSessions(client, user.name)
+        if ((await endSessions(client, user.name)) > 0)
+          await note(client, 'users sign-out', { user: user.name })
       }
       return { refused: 'no_role', name }
     }
@@ -70,11 +71,13 @@ export async function admitPerson(pool: Pool, person: OidcPerson): Promise<OidcA
       [user.name, provider],
     )
     // A person in the console could not enter any other.
-    if (person.mail !== null && isMailAddress(person.mail))
-      await client.query('update dirsync.console_user set notice_mail = $2 where name = $1', [
-        user.name,
-        person.mail,
-      ])
+    if (person.mail !== null && isMailAddress(person.mail)) {
+      const { rowCount } = await client.query(
+        `update dirsync.console_user set notice_mail = $2 where name = $1 and notice_mail is distinct from $2`,
+        [user.name, person.mail],
+      )
+      if (rowCount === 1) await note(client, 'users notices', { user: user.name, mail: person.mail })
+    }
     if (user.role !== role) {
       await client.query('update dirsync.console_user set role = $2 where name = $1', [user.name, role])
       await note(client, 'users role', { user: user.name, role })

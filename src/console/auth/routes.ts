@@ -122,7 +122,7 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
 
   app.post('/sign-in/key', { bodyLimit, config: OPEN }, async (request, reply) => {
     const form = KeyForm.safeParse(request.body)
-    const isGood = form.success && (await useSignInKey(pool, form.data.key))
+    const isGood = form.success && (await useSignInKey(pool, form.data.key, request.ip))
     if (isGood && (await signIn(context, request, reply, { name: LOCAL, via: 'key', to: '/' }))) return reply
     await context.failures.add(null, request.ip, 'key')
     const page = refusalPage(context.taste(request), 'auth.key.used', { command: 'dirsync users link' })

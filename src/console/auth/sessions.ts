@@ -74,12 +74,14 @@ export async function openSession(
         user.idToken ?? null,
       ],
     )
-    if (origin.former)
-      await client.query(
+    if (origin.former) {
+      const { rows: ended } = await client.query<{ user: string; was_open: boolean }>(
         `update dirsync.console_session set revoked_at = now(), id_token = null
-         where id_hash = $1 and revoked_at is null`,
+         where id_hash = $1 and revoked_at is null returning user_name as user, expires_at > now() as was_open`,
         [hashOf(origin.former)],
       )
+      for (const { user, was_open } of ended) if (was_open) await note(client, 'sessions end', { user })
+    }
     await note(client, 'sign_in', {
       user: user.name,
       role: allowed.role,
@@ -233,7 +235,8 @@ export function revokeSession(
 /** Ends the sessions of a user but the one with which they ask. @returns the number of sessions */
 export function revokeOthers(pool: Pool, by: By, user: string, session: string | null): Promise<number> {
   return inNameOf(pool, by, async client => {
-    await note(client, 'sessions end', { user })
-    return endSessions(client, user, session)
+    const sessions = await endSessions(client, user, session)
+    await note(client, 'sessions end', { user, already: sessions === 0 || null })
+    return sessions
   })
 }

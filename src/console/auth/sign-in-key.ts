@@ -1,4 +1,4 @@
-import { onlyRow, type Pool } from '../../lib/database.ts'
+import type { Pool } from '../../lib/database.ts'
 import { message } from '../../texts/message.ts'
 import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
@@ -51,19 +51,27 @@ export async function createLinkKey(pool: Pool, by: By): Promise<string> {
  * Uses up a key, and adds its user if there is none yet. Whatever an earlier version let the user become, it is an administrator.
  * @returns whether the key was valid
  */
-export async function useSignInKey(pool: Pool, key: string): Promise<boolean> {
-  const { rows } = await pool.query<{ good: boolean }>(
-    `with used as (
-       update dirsync.sign_in_key set used_at = now()
-       where hash = $1 and used_at is null and expires_at > now() returning hash
-     ), added as (
-       insert into dirsync.console_user (name, source, role)
-       select $2, 'key', 'admin' from used on conflict (name) do update set role = excluded.role
-     )
-     select count(*) > 0 as good from used`,
-    [hashOf(key), LOCAL],
-  )
-  return onlyRow(rows).good
+export async function useSignInKey(pool: Pool, key: string, address: string): Promise<boolean> {
+  return inNameOf(pool, { actor: `console:${LOCAL}`, address }, async client => {
+    const { rowCount } = await client.query(
+      `update dirsync.sign_in_key set used_at = now()
+       where hash = $1 and used_at is null and expires_at > now()`,
+      [hashOf(key)],
+    )
+    if (rowCount === 0) return false
+    const user = { user: LOCAL, role: 'admin' }
+    const { rowCount: added } = await client.query(
+      `insert into dirsync.console_user (name, source, role) values ($1, 'key', 'admin') on conflict do nothing`,
+      [LOCAL],
+    )
+    const { rowCount: raised } = await client.query(
+      `update dirsync.console_user set role = 'admin' where name = $1 and role <> 'admin'`,
+      [LOCAL],
+    )
+    if (added === 1) await note(client, 'users add', user)
+    else if (raised === 1) await note(client, 'users role', user)
+    return true
+  })
 }
 
 async function insertKey(db: Pick<Pool, 'query'>, key: string, createdBy: string): Promise<void> {

@@ -161,7 +161,8 @@ export function disableUser(
   name: string,
   options: { guard?: Guard } = {},
 ): Promise<number> {
-  return change(pool, by, 'users disable', name, options, async (client, user) => {
+  const asked = { ...options, already: (user: ChangedUser) => user.disabled_at !== null }
+  return change(pool, by, 'users disable', name, asked, async (client, user) => {
     keepLocal(user)
     await voidLinks(client, user.name)
     await client.query(
@@ -174,7 +175,8 @@ export function disableUser(
 
 /** Lets a user sign in again. */
 export async function enableUser(pool: Pool, by: By, name: string): Promise<void> {
-  await change(pool, by, 'users enable', name, {}, (client, user) =>
+  const already = (user: ChangedUser) => user.disabled_at === null
+  await change(pool, by, 'users enable', name, { already }, (client, user) =>
     client.query('update dirsync.console_user set disabled_at = null where name = $1', [user.name]),
   )
 }
@@ -215,7 +217,8 @@ export async function setRole(
   { guard }: { guard?: Guard } = {},
 ): Promise<void> {
   const guarded = guard === undefined || role === 'admin' ? {} : { guard }
-  await change(pool, by, 'users role', name, { values: { role }, ...guarded }, async (client, user) => {
+  const asked = { values: { role }, already: (user: ChangedUser) => user.role === role, ...guarded }
+  await change(pool, by, 'users role', name, asked, async (client, user) => {
     keepLocal(user)
     if (user.source === 'oidc')
       throw new AccessError('ACCESS_INVALID', message('said.role_of_provider', { name: user.name }))
@@ -275,23 +278,27 @@ export async function voidLinks(client: PoolClient, name: string): Promise<void>
   )
 }
 
-/** Makes the one-time keys that have not been used worthless. */
-export async function voidKeys(client: PoolClient): Promise<void> {
-  await client.query(
+/** Makes the one-time keys that have not been used worthless. @returns the number of keys */
+export async function voidKeys(client: PoolClient): Promise<number> {
+  const { rowCount } = await client.query(
     'update dirsync.sign_in_key set expires_at = now() where used_at is null and expires_at > now()',
   )
+  return rowCount ?? 0
 }
 
 /** Ends all sessions of a user, those of `local` with the keys that would open others. @returns the number of sessions */
 export function signOutUser(pool: Pool, by: By, name: string): Promise<number> {
   const command = 'users sign-out'
   if (comparableName(name) !== LOCAL)
-    return change(pool, by, command, name, {}, (client, user) => endSessions(client, user.name))
+    return change(pool, by, command, name, { already: (_user, sessions) => sessions === 0 }, (client, user) =>
+      endSessions(client, user.name),
+    )
   // The keys are there before their user, whom the first one that is used adds.
   return inNameOf(pool, by, async client => {
-    await note(client, command, { user: LOCAL })
-    await voidKeys(client)
-    return endSessions(client, LOCAL)
+    const keys = await voidKeys(client)
+    const sessions = await endSessions(client, LOCAL)
+    await note(client, command, { user: LOCAL, already: (keys === 0 && sessions === 0) || null })
+    return sessions
   })
 }
 
@@ -329,8 +336,8 @@ interface OfProvider {
   provider: string | null
 }
 
-type ChangedUser = Pick<UserRow, 'name' | 'source' | 'disabled_at' | 'no_role_since'> & OfProvider
-const CHANGED = 'name, source, disabled_at, no_role_since, issuer, provider'
+type ChangedUser = Pick<UserRow, 'name' | 'source' | 'role' | 'disabled_at' | 'no_role_since'> & OfProvider
+const CHANGED = 'name, source, role, disabled_at, no_role_since, issuer, provider'
 
 /** Whether a user signs in at the identity provider that is set, not at one that has moved, or was switched off. */
 function hasProvider(
@@ -342,23 +349,31 @@ function hasProvider(
 }
 
 /** Why a user cannot sign in; null: they can. */
-function barred(user: Omit<ChangedUser, 'name'>, present: string | null): UserRow['barred'] {
+function barred(user: Omit<ChangedUser, 'name' | 'role'>, present: string | null): UserRow['barred'] {
   if (user.disabled_at) return 'disabled'
   if (user.source !== 'oidc') return null
   if (!hasProvider(user, present)) return 'no_provider'
   return user.no_role_since ? 'no_role' : null
 }
 
-/** Changes one user, who must exist, and records the command. */
+/**
+ * Changes one user, who must exist, and records the command.
+ * @param options.already whether the user was so before, which the record then says: another change made them so
+ */
 export function change<T>(
   pool: Pool,
   by: By,
   command: string,
   name: string,
-  { values = {}, guard }: { values?: Record<string, string>; guard?: Guard },
+  options: {
+    values?: Record<string, string>
+    guard?: Guard
+    already?: (user: ChangedUser, result: Awaited<T>) => boolean
+  },
   work: (client: PoolClient, user: ChangedUser) => Promise<T>,
 ): Promise<T> {
   return inNameOf(pool, by, async client => {
+    const { values = {}, guard, already } = options
     if (guard) await leaveAnAdmin(client, comparableName(name), guard)
     const { rows } = await client.query<ChangedUser>(
       `select ${CHANGED} from dirsync.console_user where name = $1 for update`,
@@ -366,8 +381,9 @@ export function change<T>(
     )
     const [user] = rows
     if (!user) throw noSuchUser(name)
-    await note(client, command, { user: user.name, ...values })
-    return work(client, user)
+    const result = await work(client, user)
+    await note(client, command, { user: user.name, ...values, already: already?.(user, result) || null })
+    return result
   })
 }
 

@@ -51,6 +51,7 @@ export const audit = {
   'sign_in_why.key': 'the one-time key is not valid',
   'sign_in_why.link': 'the one-time link is not valid',
   'audit.arg.user': 'user',
+  'audit.arg.already': 'was so already',
   'audit.arg.unknown_user': 'unknown user',
   'audit.arg.not_recorded': 'more failures, which are not recorded',
   'audit.arg.not_recorded_of_users': 'of these, with the name of a user',

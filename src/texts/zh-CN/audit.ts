@@ -52,6 +52,7 @@ export const audit = {
   'sign_in_why.key': '一次性密钥无效',
   'sign_in_why.link': '一次性链接无效',
   'audit.arg.user': '用户',
+  'audit.arg.already': '此前已是如此',
   'audit.arg.unknown_user': '用户不存在',
   'audit.arg.not_recorded': '另有未逐条记录的失败次数',
   'audit.arg.not_recorded_of_users': '其中用户名存在的',

@@ -148,6 +148,25 @@ describe('a sign-in at the provider', () => {
     expect(await mailOf('dora')).toEqual({ notice_mail: 'dora@example.com' })
   })
 
+  test('records another address for notices, and the sessions that end with a role', async () => {
+    const person = { preferred_username: 'kira', groups: ['hr'], email_verified: true }
+    const of = async (...names: string[]) =>
+      (await auth.recorded(...names)).map(row => row.arguments).filter(({ user }) => user === 'kira')
+    await accounts({ kira: { ...person, email: 'kira@example.com' } })
+    for (let round = 0; round < 2; round++) await signIn('kira')
+    expect(await of('users notices')).toEqual([{ user: 'kira', mail: 'kira@example.com' }])
+    await accounts({ kira: { ...person, email: 'evil@example.com' } })
+    await signIn('kira')
+    expect(await of('users notices')).toHaveLength(2)
+    expect(await of('users sign-out')).toEqual([])
+    await accounts({ kira: { ...person, groups: [] } })
+    for (let round = 0; round < 2; round++) {
+      const browser = browserOf('kira')
+      expectRefused(await browser.get(await wayBack(browser)), 403, 'You have no role')
+    }
+    expect(await of('users sign-out')).toEqual([{ user: 'kira' }])
+  })
+
   test('has no password here', async () => {
     await signIn('bert')
     const page = await new Browser().post(`${auth.url}/sign-in`, { name: 'bert', password: PASSWORD })

@@ -6,7 +6,7 @@ import { createLinkKey, createSignInKey } from '../../../src/console/auth/sign-i
 import { addToken, listTokens, revokeToken } from '../../../src/console/auth/tokens.ts'
 import { disableUser, enableUser, setRole, signOutUser } from '../../../src/console/auth/users.ts'
 import { duringFile } from '../../helpers/during.ts'
-import { Browser, openAuth, signedIn } from './auth-under-test.ts'
+import { Browser, openAuth, PASSWORD, signedIn } from './auth-under-test.ts'
 
 const auth = duringFile(openAuth)
 
@@ -206,6 +206,21 @@ describe('a one-time key', () => {
     for (const key of keys) expect((await post(new Browser(), key)).status).toBe(403)
   })
 
+  test('adds local, or makes it an administrator again, on the record', async () => {
+    await using fresh = await openAuth()
+    const signIn = async () => {
+      const key = await createSignInKey(fresh.pool)
+      return (await new Browser().post(`${fresh.url}/sign-in/key`, { key })).status
+    }
+    for (let round = 0; round < 2; round++) expect(await signIn()).toBe(303)
+    await fresh.pool.query(`update dirsync.console_user set role = 'viewer' where name = 'local'`)
+    expect(await signIn()).toBe(303)
+    expect(await fresh.recorded('users add', 'users role')).toMatchObject([
+      { name: 'users add', arguments: { user: 'local', role: 'admin' } },
+      { name: 'users role', arguments: { user: 'local', role: 'admin' } },
+    ])
+  })
+
   test('can be made worthless before anyone has signed in with one', async () => {
     await using fresh = await openAuth()
     const key = await createLinkKey(fresh.pool, 'test')
@@ -244,6 +259,27 @@ describe('a one-time key', () => {
     const shown = await new Browser().get(`${auth.url}/sign-in/key?key=${encodeURIComponent(key)}`)
     expect(shown.text).not.toContain('<script>')
   })
+})
+
+test('a sign-in records the session of that browser which it ends, and a change says whether it was one', async () => {
+  for (const name of ['lara', 'milo']) await auth.user(name)
+  const browser = await signedIn(auth, 'lara')
+  await browser.post(`${auth.url}/sign-in`, { name: 'milo', password: PASSWORD })
+  expect((await auth.recorded('sessions end')).at(-1)?.arguments).toEqual({ user: 'lara' })
+  for (let round = 0; round < 2; round++) {
+    await setRole(auth.pool, 'test', 'milo', 'reviewer')
+    await signOutUser(auth.pool, 'test', 'milo')
+    await disableUser(auth.pool, 'test', 'milo')
+  }
+  for (let round = 0; round < 2; round++) await enableUser(auth.pool, 'test', 'milo')
+  const changes = await auth.recorded('users role', 'users sign-out', 'users disable', 'users enable')
+  const of = changes.filter(row => row.arguments.user === 'milo')
+  expect(of.map(row => [row.name, row.arguments.already ?? false])).toEqual([
+    ...['users role', 'users sign-out', 'users disable'].map(name => [name, false]),
+    ...['users role', 'users sign-out', 'users disable'].map(name => [name, true]),
+    ['users enable', false],
+    ['users enable', true],
+  ])
 })
 
 test('strangers without a name do not keep the failures of a user out of the record, which says how many it left out', async () => {
