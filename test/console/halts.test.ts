@@ -8,6 +8,7 @@ import { Commands } from '../../src/sync/runs/commands.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { plantWork } from '../sync/planted.ts'
 import { StoreUnderTest } from '../sync/store-under-test.ts'
+import { openApp, signInAs } from './console-under-test.ts'
 
 const store = new StoreUnderTest()
 
@@ -92,6 +93,13 @@ test('processes are listed with those that died without signing off, which are m
     { id: living, alive: true, roles: ['worker'], pacer: null },
     { id: dead, alive: false },
   ])
+  await using console = await openApp(store.url)
+  const cookie = await signInAs(console, 'viewer')
+  const page = async () =>
+    (await console.app.inject({ url: '/halts', headers: { cookie } })).body.replace(/(<[^>]*>|\s)+/g, ' ')
+  expect(await page()).toMatch(/alive h 1/)
+  await store.pool.query(`update dirsync.process set aside_for = 'unreachable' where id = $1`, [living])
+  expect(await page()).toMatch(/Process h \(1\) cannot reach the platform.*stands aside h 1/)
   // A container that is started again and again leaves thousands.
   await store.pool.query(
     `insert into dirsync.process (id, host, pid, roles, version, heartbeat_at)

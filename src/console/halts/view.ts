@@ -116,8 +116,12 @@ function processTable(ask: Ask, processes: readonly Process[], versionsDiffer: b
       { title: t('halts.roles'), kind: 'main', of: ({ roles }) => rolesText(ask.language, roles) },
       {
         title: t('halts.state'),
-        of: ({ alive }) =>
-          alive ? { tone: 'ok', text: t('halts.alive') } : { tone: 'bad', text: t('halts.dead') },
+        of({ alive, aside_for }) {
+          if (!alive) return { tone: 'bad', text: t('halts.dead') }
+          return aside_for === null
+            ? { tone: 'ok', text: t('halts.alive') }
+            : { tone: 'warn', text: t('halts.aside') }
+        },
       },
       { title: t('halts.host'), gives: true, of: ({ host }) => ({ code: host }) },
       { title: t('halts.pid'), kind: 'number', of: ({ pid }) => ({ code: pid }) },

@@ -27,6 +27,7 @@ export const halts = {
   'halts.roles': 'Roles',
   'halts.state': 'State',
   'halts.alive': 'alive',
+  'halts.aside': 'stands aside',
   'halts.dead': 'died without a sign',
   'halts.host': 'Host',
   'halts.pid': 'Process id',

@@ -28,6 +28,7 @@ export const halts = {
   'halts.roles': '角色',
   'halts.state': '状态',
   'halts.alive': '存活',
+  'halts.aside': '暂不工作',
   'halts.dead': '异常退出',
   'halts.host': '主机',
   'halts.pid': '进程号',
