@@ -7,3 +7,58 @@ comment on column dirsync.hr_source.codes_since is
 alter table dirsync.deployment add column one_hr_since bigint;
 comment on column dirsync.deployment.one_hr_since is
   'The newest run when there was one HR system once more, after several sources. Null: there never were several before.';
+
+-- Employees whose enterprise no HR source has are in no way in sync.
+alter table dirsync.status_history add column no_source integer not null default 0;
+comment on column dirsync.status_history.no_source is 'Employees in service whose enterprise no HR source has.';
+
+create or replace function dirsync.note_statuses() returns timestamptz
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  _at timestamptz := to_timestamp(floor(extract(epoch from now()) / 300) * 300);
+begin
+  insert into dirsync.status_history
+    (at, in_sync, awaiting_activation, dead_lettered, halted, waiting, held, rejected, accepted, no_source,
+     open_cases, cases, pending, oldest_pending_seconds, is_halted)
+  with employees as (
+    select case when state not in ('left', 'vanished', 'held') and exists (select from dirsync.hr_source)
+                     and not exists (select from dirsync.hr_source h where t.enterprise_code = any (h.enterprise_codes))
+                then 'no_source'
+                when state = 'waiting'
+                     and exists (select from dirsync.halt h where h.scope in ('*', t.enterprise_code))
+                then 'halted' else state end as status, sum(n) as n
+    from dirsync.tally t where source = 'employee' group by 1
+  ), outbox as (
+    select since, sum(n) as n
+    from dirsync.tally where source = 'pending' group by operation, since having sum(n) > 0
+  ), cases as (
+    select category, sum(n) as n
+    from dirsync.tally where source = 'dead_letter' and state <> 'ignored' group by 1 having sum(n) > 0
+  )
+  select _at,
+         coalesce(sum(n) filter (where status = 'in_sync'), 0),
+         coalesce(sum(n) filter (where status = 'awaiting_activation'), 0),
+         coalesce(sum(n) filter (where status = 'dead_lettered'), 0),
+         coalesce(sum(n) filter (where status = 'halted'), 0),
+         coalesce(sum(n) filter (where status = 'waiting'), 0),
+         coalesce(sum(n) filter (where status = 'held'), 0),
+         coalesce(sum(n) filter (where status = 'rejected'), 0),
+         coalesce(sum(n) filter (where status = 'accepted'), 0),
+         coalesce(sum(n) filter (where status = 'no_source'), 0),
+         (select coalesce(jsonb_object_agg(category, n), '{}') from cases),
+         (select coalesce(sum(n), 0) from cases),
+         (select coalesce(sum(n), 0) from outbox),
+         (select coalesce(greatest(extract(epoch from now() - min(since)), 0), 0)::int from outbox),
+         exists (select from dirsync.halt where scope = '*')
+  from employees
+  on conflict (at) do nothing;
+
+  -- Hours may have been missed, and the last one went on after it was summed up.
+  insert into dirsync.call_hour as h (hour, operation, calls, rate_limited)
+  select date_trunc('hour', minute), operation, sum(calls), sum(rate_limited)
+  from dirsync.call_minute
+  where minute >= coalesce((select max(hour) from dirsync.call_hour), '-infinity')
+  group by 1, 2 order by 1, 2
+  on conflict (hour, operation) do update set calls = excluded.calls, rate_limited = excluded.rate_limited;
+  return _at;
+end $$;

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { previewDeletions } from '../../src/console/departments/page.ts'
 import { countStatuses, listEmployees } from '../../src/console/employees/list.ts'
 import { previewRun } from '../../src/console/employees/preview.ts'
+import { readEmployeeStory } from '../../src/console/employees/story.ts'
 import { readOverview, syncSummary } from '../../src/console/overview/read.ts'
 import { HrUnavailableError } from '../../src/hr/source.ts'
 import { HrSources, mappingFor, type NamedSource, WHOLE } from '../../src/hr/sources.ts'
@@ -17,6 +18,7 @@ import { PlatformClient } from '../../src/platform/client.ts'
 import { formatJobKey } from '../../src/queue/job.ts'
 import { requestDueRetries } from '../../src/sync/cases/retries.ts'
 import { claimDeployment } from '../../src/sync/health/deployment.ts'
+import { noteStatuses } from '../../src/sync/health/figures.ts'
 import { type ClaimKey, claim } from '../../src/sync/outbox/claim.ts'
 import { haltForHr, readHalts } from '../../src/sync/outbox/halts.ts'
 import { claimSources } from '../../src/sync/plan/claim-sources.ts'
@@ -566,6 +568,32 @@ describe('the sources change', () => {
     expect(await plan(await settle(both()), 'beijing')).toMatchObject({ state: 'held', planned: 11 })
   })
 
+  test('everyone in service of one that is removed is without HR source, those who were in sync too', async () => {
+    await inSync()
+    await store.pool.query(`update dirsync.employee set vanished_at = now() where userid = 'b9'`)
+    await store.pool.query(
+      `update dirsync.employee set acknowledged_hash = gen_random_uuid() where userid = 'b1'`,
+    )
+    await settle([source('shanghai', ['E1'], shanghai.url)])
+    const stands = { in_sync: 10, no_source: 9, waiting: 0 }
+    expect(await countStatuses(store.pool)).toMatchObject({ ...stands, vanished: 1 })
+    expect(await syncSummary(store.pool, 1, new Date())).toMatchObject({ employees: stands })
+    const { items, next } = await listEmployees(store.pool, { status: 'no_source' }, { limit: 3 })
+    const rest = await listEmployees(store.pool, { status: 'no_source' }, { after: next ?? '', limit: 20 })
+    expect([...items, ...rest.items].map(({ userid, status }) => `${userid} ${status}`)).toEqual(
+      ['b0', 'b1', 'b2', 'b3', 'b4', 'b5', 'b6', 'b7', 'b8'].map(userid => `${userid} no_source`),
+    )
+    await noteStatuses(store.pool)
+    expect(await store.rows('select in_sync, waiting, no_source from dirsync.status_history')).toEqual([
+      stands,
+    ])
+    expect(
+      (await readEmployeeStory(store.pool, { enterpriseCode: 'E2', userid: 'b0' })).record,
+    ).toMatchObject({
+      status: 'no_source',
+    })
+  })
+
   describe('one loses an enterprise while a run is held', () => {
     const whole = () => [source('shanghai', ['E1', 'E3'], shanghai.url)]
     /** Nor does HR deliver it. */
@@ -592,8 +620,8 @@ describe('the sources change', () => {
       await planNext(hr, 'shanghai')
       return worded(await readRun(store.pool, run.id))
     }
-    const WAITING = { held: 19, no_source: 0, rejected: 1, in_sync: 1 }
-    const LET_GO = { held: 0, no_source: 8, rejected: 1, in_sync: 1 }
+    const WAITING = { held: 19, no_source: 2, rejected: 0, in_sync: 0 }
+    const LET_GO = { held: 0, no_source: 10, rejected: 0, in_sync: 0 }
 
     test('for a moment: what is approved is sent', async () => {
       const held = await heldForBoth()
@@ -630,7 +658,7 @@ describe('the sources change', () => {
       )
       await plan(hr, 'shanghai')
       expect(await readRun(store.pool, held.id)).toMatchObject({ state: 'superseded' })
-      expect(await countStatuses(store.pool)).toMatchObject({ ...LET_GO, in_sync: 11 })
+      expect(await countStatuses(store.pool)).toMatchObject({ ...LET_GO, in_sync: 10 })
       // When it comes back, what HR has changed is planned as ever.
       await hire(shanghai.pool, people('E3', 10, 'c'))
       await shanghai.pool.query(
@@ -669,16 +697,16 @@ describe('the sources change', () => {
       expect(await countStatuses(store.pool)).toMatchObject({
         ...WAITING,
         held: 7,
-        no_source: 2,
-        in_sync: 11,
+        no_source: 4,
+        in_sync: 10,
       })
       await store.pool.query('select dirsync.cancel($1)', [part])
       expect(await readRun(store.pool, held.id)).toMatchObject({ state: 'held' })
-      expect(await countStatuses(store.pool)).toMatchObject({ ...WAITING, held: 9, in_sync: 11 })
+      expect(await countStatuses(store.pool)).toMatchObject({ ...WAITING, held: 9, in_sync: 10 })
       await plan(hr, 'shanghai')
       await finishRuns(store.pool)
       await plan(hr, 'shanghai')
-      expect(await countStatuses(store.pool)).toMatchObject({ ...LET_GO, in_sync: 11 })
+      expect(await countStatuses(store.pool)).toMatchObject({ ...LET_GO, in_sync: 10 })
     })
   })
 

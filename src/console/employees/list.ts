@@ -9,7 +9,7 @@ import {
   type ShownEmployeeStatus,
 } from '../../sync/health/figures.ts'
 
-/** Statuses that have a list of their own. The index has all employees but those in sync, who need none. */
+/** Statuses that have a list of their own: those in sync need none. */
 export const LISTED = SHOWN_EMPLOYEE_STATUSES.filter(status => status !== 'in_sync')
 type ListedStatus = (typeof LISTED)[number]
 
@@ -19,7 +19,7 @@ export const ListedEmployee = z.object({
   status: z
     .string()
     .describe(
-      'halted: waiting, while work stands still; no_source: waiting, but no HR source has the enterprise; unknown: a case names them, and no run has seen them',
+      'halted: waiting, while work stands still; no_source: in service, but no HR source has the enterprise; unknown: a case names them, and no run has seen them',
     ),
   department: z.string().nullable(),
   acknowledged_at: z.date().nullable().describe('When the platform last confirmed anything'),
@@ -106,21 +106,28 @@ function inOrder({ status, department }: EmployeeFilter, after: Position, place:
  */
 function withStatus(status: ListedStatus, after: Position, place: PlaceValue): string {
   const [enterprise, userid] = (after ?? ['', '']).map(place)
+  const start = `case when lane.enterprise_code = ${enterprise} then ${userid} else '' end`
+  // The index of statuses leaves them out: they are read in the order of their keys. Nearly all of the enterprise are such.
+  const inSync = `
+            union all
+            (select ${COLUMNS} from dirsync.employee e
+             where lane.state = 'in_sync' and e.status = 'in_sync'
+               and (e.enterprise_code, e.userid) > (lane.enterprise_code, ${start})
+               and e.enterprise_code <= lane.enterprise_code
+             order by e.enterprise_code, e.userid limit $1)`
   return `select e.*
           from (select t.enterprise_code, t.state from dirsync.tally t
                 where t.source = 'employee' and t.enterprise_code >= ${enterprise}
                   and ${employeeStatus('t', 'state')} = ${place(status)}
                 group by 1, 2 having sum(t.n) > 0) lane
           cross join lateral (
-            select ${COLUMNS} from dirsync.employee e
-            where e.status <> 'in_sync'
-              -- A range and a matching order: with an equality PostgreSQL may walk through all employees in the
-              -- order of their keys.
-              and (e.status, e.enterprise_code, e.userid)
-                > (lane.state, lane.enterprise_code,
-                   case when lane.enterprise_code = ${enterprise} then ${userid} else '' end)
-              and (e.status, e.enterprise_code) <= (lane.state, lane.enterprise_code)
-            order by e.status, e.enterprise_code, e.userid limit $1) e`
+            (select ${COLUMNS} from dirsync.employee e
+             where e.status <> 'in_sync'
+               -- A range and a matching order: with an equality PostgreSQL may walk through all employees in the
+               -- order of their keys.
+               and (e.status, e.enterprise_code, e.userid) > (lane.state, lane.enterprise_code, ${start})
+               and (e.status, e.enterprise_code) <= (lane.state, lane.enterprise_code)
+             order by e.status, e.enterprise_code, e.userid limit $1)${status === 'no_source' ? inSync : ''}) e`
 }
 
 /** Employees by status, from the tally. */

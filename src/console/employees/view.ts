@@ -42,7 +42,17 @@ export function employeeShown(ask: Ask, employee: EmployeeResult): Shown {
     aside: { nameOf: key },
     actions: [
       actionForm(ask, { to: `${path}/explain`, label: t('employees.explain'), role: 'reviewer' }),
-      actionForm(ask, { to: `${path}/sync`, label: t('employees.sync'), role: 'reviewer', tone: 'main' }),
+      // It would fail: nobody reads their enterprise.
+      ...(employee.status === 'no_source'
+        ? []
+        : [
+            actionForm(ask, {
+              to: `${path}/sync`,
+              label: t('employees.sync'),
+              role: 'reviewer',
+              tone: 'main',
+            }),
+          ]),
       revealForm(ask, path, employee),
     ],
     blocks: [
@@ -60,7 +70,10 @@ export function employeeShown(ask: Ask, employee: EmployeeResult): Shown {
       ...follow('story', ['employees', 'work', 'cases', 'runs', 'halts'], storyBlocks(ask, employee)),
       {
         commands: t('common.details'),
-        lines: [...(first ? [`dead-letters show ${first.id}`] : []), `resync --employee ${name} --wait`],
+        lines: [
+          ...(first ? [`dead-letters show ${first.id}`] : []),
+          ...(employee.status === 'no_source' ? [] : [`resync --employee ${name} --wait`]),
+        ],
       },
     ],
   }
@@ -172,7 +185,7 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
     case 'accepted':
       return [chip, notice(ask, 'info', status)]
     case 'no_source':
-      return [chip, notice(ask, 'warn', status)]
+      return [chip, notice(ask, 'warn', status), ...ofCase]
     case 'dead_lettered':
       if (first) return [chip, ...ofCase]
       return employee.dead_letters.some(({ state }) => state === 'ignored')

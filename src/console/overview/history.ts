@@ -85,7 +85,7 @@ const COUNTS_BY_STATUS = `
   with recorded as (
     select floor((extract(epoch from at)::float8 - $1::float8) / $2::float8)::int as point,
            min(in_sync::float8 / nullif(in_sync + awaiting_activation + dead_lettered + accepted + held
-                                        + rejected + halted + waiting, 0)) as in_sync,
+                                        + rejected + halted + waiting + no_source, 0)) as in_sync,
            max(cases) as cases, max(pending) as pending, max(oldest_pending_seconds) as oldest,
            max(is_halted::int) as halted
     from dirsync.status_history

@@ -16,17 +16,18 @@ import {
 
 /**
  * SQL: how employees stand, for everything that shows or counts them: those that wait while a halt is in force are halted, those
- * whose enterprise no HR source has any more wait for nothing, and the others are as `employee.status` has them.
+ * whose enterprise no HR source has are read no more, whatever they were, and the others are as `employee.status` has them. Who waits
+ * for a decision waits for that, as its plan says. `dirsync.note_statuses` counts in the same way.
  * @param row of `dirsync.employee`, or of `dirsync.tally`
  */
 export function employeeStatus(row: string, column: 'status' | 'state' = 'status'): string {
-  return `case when ${row}.${column} = 'waiting' and not ${hasSource(row)} then 'no_source'
+  return `case when ${row}.${column} not in ('left', 'vanished', 'held') and not ${hasSource(row)} then 'no_source'
     when ${row}.${column} = 'waiting'
     and exists (select from dirsync.halt h where ${isInForceFor(`${row}.enterprise_code`)})
     then 'halted' else ${row}.${column} end`
 }
 
-/** As in `employee.status`; `halted` and `no_source` are waiting employees while work is halted, or without an HR source. */
+/** As in `employee.status`; `halted`: waiting employees while work is halted; `no_source`: employees in scope without an HR source. */
 export const SHOWN_EMPLOYEE_STATUSES = [...EMPLOYEE_STATUSES, 'halted', 'no_source'] as const
 export type ShownEmployeeStatus = (typeof SHOWN_EMPLOYEE_STATUSES)[number]
 

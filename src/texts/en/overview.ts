@@ -18,7 +18,7 @@ export const overview = {
     'Run {run} is held: {planned, plural, one {# entry of its plan waits} other {# entries of its plan wait}} for a decision.',
   'overview.held.remedy': 'Look at its plan, then approve or reject it',
   'overview.no_source':
-    'No HR source has the enterprise of {count, plural, one {# employee who was} other {# employees who were}} to be sent.',
+    'No HR source has the enterprise of {count, plural, one {# employee} other {# employees}}, so no run looks at them.',
   'overview.stalled': '{job}: paused by {by}',
   'overview.doubted':
     'The database was restored or taken over by a replica, and may remember less than was sent: the platform has yet to be asked about {count, plural, =10000 {10,000 employees or more} one {# employee} other {# employees}}.',

@@ -353,8 +353,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Code of the department that the platform last showed': '平台最近显示的部门的代码',
   'Enterprise of the department': '该部门所属的企业',
   'Employees by status': '员工数，按状态',
-  'halted: waiting, while work stands still; no_source: waiting, but no HR source has the enterprise; unknown: a case names them, and no run has seen them':
-    'halted 表示待发送，但同步已停止；no_source 表示待发送，但没有该企业的人事数据源；unknown 表示有异常项提到，但没有同步任务见过',
+  'halted: waiting, while work stands still; no_source: in service, but no HR source has the enterprise; unknown: a case names them, and no run has seen them':
+    'halted 表示待发送，但同步已停止；no_source 表示在职，但没有该企业的人事数据源；unknown 表示有异常项提到，但没有同步任务见过',
   'When the platform last confirmed anything': '平台最近一次确认任何内容的时间',
   'With those of the enterprise about withheld fields; at most 100 are counted':
     '包括所属企业关于停发字段的异常项；最多计到 100',

@@ -15,7 +15,7 @@ export const overview = {
   'overview.no_scheduler.remedy': '请运行 `dirsync start --roles scheduler`。',
   'overview.held': '同步任务 {run} 待审批：计划中有 {planned, number} 条数据等待决定。',
   'overview.held.remedy': '查看计划后批准或驳回',
-  'overview.no_source': '没有任何人事数据源包含 {count, number} 名待发送员工所属的企业。',
+  'overview.no_source': '没有任何人事数据源包含 {count, number} 名员工所属的企业，因此不会处理他们。',
   'overview.stalled': '{job}已暂停，暂停人：{by}',
   'overview.doubted':
     '数据库曾从备份恢复或由备库接管，可能缺少部分已发送的记录：还需向平台核对 {count, plural, =10000 {10,000 名以上} other {# 名}}员工。',

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { rowHash } from '../../../src/directory/hash.ts'
 import { heartbeat, type Role } from '../../../src/sync/processes/process.ts'
 import { duringFile } from '../../helpers/during.ts'
@@ -36,6 +36,15 @@ beforeAll(async () => {
 const alive = async (...roles: Role[]) => {
   await console.pool.query('delete from dirsync.process')
   await heartbeat(console.pool, { id: randomUUID(), host: 'host', pid: 1, roles, version: '1', pacer: null })
+}
+
+/** As if the only HR source had this enterprise alone. */
+const hasSource = async (code: string) => {
+  await console.pool.query(
+    `insert into dirsync.hr_source (name, position, kind, address, enterprise_codes) values ('one', 0, 'postgres', 'hr', $1)`,
+    [[code]],
+  )
+  onTestFinished(() => console.pool.query('delete from dirsync.hr_source').then(() => {}))
 }
 
 const pageOf = async (userid: string) =>
@@ -209,9 +218,7 @@ test('one whose change is held or rejected is promised nothing as long as no HR 
       select 'EX', 'homeless', h, h, 21, gen_random_uuid() from gen_random_uuid() as h`)
   const LEFT_OUT = 'approval leaves the employee out as long as that is so'
   expect(await pageOf('homeless?enterprise=EX')).not.toContain(LEFT_OUT)
-  await console.pool.query(
-    `insert into dirsync.hr_source (name, position, kind, address, enterprise_codes) values ('one', 0, 'postgres', 'hr', '{E1}')`,
-  )
+  await hasSource('E1')
   const body = await pageOf('homeless?enterprise=EX')
   expect(body).toContain('Nothing is sent until run 21 is decided.')
   expect(body).toContain(LEFT_OUT)
@@ -219,7 +226,6 @@ test('one whose change is held or rejected is promised nothing as long as no HR 
   const rejected = await pageOf('homeless?enterprise=EX')
   expect(rejected).not.toContain('sends it anyway')
   expect(rejected).toContain('so no run looks at them')
-  await console.pool.query('delete from dirsync.hr_source')
 })
 
 test('one who waits is told to go nowhere while no process can send it', async () => {
@@ -396,4 +402,19 @@ test('what waits for a decision, was rejected or is of a leaver is not said to b
     expect(body).toContain('Held back: name.')
     expect(body).toContain(why)
   }
+})
+
+test('one whose enterprise no HR source has is not called in sync, and no sync is offered, which would fail', async () => {
+  await console.pool.query(
+    `insert into dirsync.employee (enterprise_code, userid, source_hash, acknowledged_hash)
+     select 'E4', 'same', h, h from gen_random_uuid() h`,
+  )
+  await hasSource('E1')
+  const body = await pageOf('E4~1same')
+  expect(body).toContain('No HR source has this employee’s enterprise, so no run looks at them.')
+  expect(body).not.toMatch(/Sync now<\/|resync --employee|The platform confirmed what HR had/)
+  expect((await console.browse('operator', 'GET', '/employees?status=no_source')).body).toContain('E4~1same')
+  expect((await console.browse('operator', 'GET', '/overview')).body).toContain(
+    'No HR source has the enterprise of',
+  )
 })
