@@ -1,6 +1,6 @@
 import { type EmployeeKey, keyOfText, qualified } from '../directory/employee.ts'
 import { within } from '../lib/waiting.ts'
-import { message } from '../texts/message.ts'
+import { type Message, message, saidBy } from '../texts/message.ts'
 import { type HrEmployeeRow, type HrSource, HrUnavailableError, noSourceHas } from './source.ts'
 
 /** The part of HR that something concerns. */
@@ -32,6 +32,11 @@ function tooLate(): HrUnavailableError {
   return new HrUnavailableError(message('said.hr_away'))
 }
 
+/** That a source gave no answer, and why. */
+export function sourceUnread({ name }: SourceScope, error: unknown): Message {
+  return message('said.source_unread_because', { name, reason: saidBy(error) })
+}
+
 type Rows = Map<string, HrEmployeeRow | 'duplicate'>
 
 /** The result of a look-up in all sources. */
@@ -48,6 +53,8 @@ interface Asked {
 export class HrSources {
   readonly all: readonly NamedSource[]
   readonly #byCode: ReadonlyMap<string, NamedSource>
+  /** Why `fingerprint` left sources out. */
+  readonly #leftOut = new WeakMap<NamedSource, unknown>()
 
   /** @param sources codes are disjoint; a source with null for them is the only one */
   constructor(sources: readonly NamedSource[]) {
@@ -110,7 +117,8 @@ export class HrSources {
       [...owned].map(async ([source, wanted]) => {
         if (source === null) return
         try {
-          if (mapping?.includes('=') && mappingFor(source, mapping) === null) throw tooLate()
+          if (mapping?.includes('=') && mappingFor(source, mapping) === null)
+            throw this.#leftOut.get(source) ?? tooLate()
           const found = await source.hr.lookup(wanted, { ...options, mapping: mappingFor(source, mapping) })
           // With `anyEnterprise`, a source may also have rows of an enterprise that is another's.
           for (const [key, row] of found)
@@ -132,11 +140,17 @@ export class HrSources {
     enterprises: readonly string[],
     options: LookupOptions,
   ): Promise<{ keys: EmployeeKey[]; failures: Asked['failures'] }> {
-    // Before the first slash may be the enterprise, or the user id has slashes itself.
-    const userids = names.flatMap(name => [name, name.slice(name.indexOf('/') + 1)])
-    const candidates = (this.areNamed ? this.codes : enterprises).flatMap(enterpriseCode =>
-      userids.map(userid => ({ enterpriseCode, userid })),
-    )
+    const known = this.areNamed ? this.codes : enterprises
+    const candidates = names.flatMap(name => {
+      // Before the first slash may be the enterprise, or the user id has slashes itself.
+      const slash = name.indexOf('/')
+      const given = slash < 0 ? null : this.#byCode.get(name.slice(0, slash))
+      // The other sources need not answer.
+      const codes = given ? known.filter(code => this.of(code) === given) : known
+      return codes.flatMap(enterpriseCode =>
+        [name, name.slice(slash + 1)].map(userid => ({ enterpriseCode, userid })),
+      )
+    })
     const { rows, failures } = await this.ask(candidates, { ...options, anyEnterprise: true })
     const isNamed = ({ enterpriseCode, userid }: EmployeeKey) =>
       names.includes(userid) || names.includes(qualified(enterpriseCode, userid))
@@ -145,18 +159,23 @@ export class HrSources {
 
   /** The mappings in use, as recorded with a plan of all sources. A source that fails is left out if others answer. */
   async fingerprint(): Promise<string> {
+    const [first] = this.all
+    if (first?.codes === null) return (await first.hr.inspect()).fingerprint
     const looked = await Promise.allSettled(
       this.all.map(async ({ name, hr }) => {
-        const inspected = hr.inspect()
-        const { fingerprint } = await (this.areNamed ? within(INSPECT_MS, inspected, tooLate) : inspected)
-        return { name, fingerprint }
+        const { fingerprint } = await within(INSPECT_MS, hr.inspect(), tooLate)
+        return `${name}=${fingerprint}`
       }),
     )
+    const problems = looked.flatMap((result, i) => {
+      const source = this.all[i]
+      if (result.status === 'fulfilled' || !source) return []
+      this.#leftOut.set(source, result.reason)
+      return [sourceUnread(source, result.reason)]
+    })
     const found = looked.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []))
-    const [failed] = looked.filter(result => result.status === 'rejected')
-    if (found.length === 0) throw failed?.reason
-    if (!this.areNamed) return found.map(({ fingerprint }) => fingerprint).join()
-    return found.map(({ name, fingerprint }) => `${name}=${fingerprint}`).join(' ')
+    if (found.length === 0) throw new HrUnavailableError(message('said.problems', { problems }))
+    return found.join(' ')
   }
 
   async close(): Promise<void> {

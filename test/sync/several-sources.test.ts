@@ -376,9 +376,37 @@ describe('each source is checked by itself', () => {
     const hr = await settle([source('shanghai', ['E1'], shanghai.url), away])
     expect(worded(await plan(hr, '', 'employees', ['e1', 'b1']))).toMatchObject({
       state: 'running',
-      message: 'unknown: b1; HR source beijing cannot be read',
+      message: expect.stringMatching(/^unknown: b1; HR source beijing cannot be read: .*ECONNREFUSED/),
     })
     expect(await pending()).toEqual(['E1/e1'])
+  })
+
+  test('where nobody is found, each source that cannot be read is named, unless the name has the enterprise of another', async () => {
+    await hire(shanghai.pool, people('E1', 2))
+    const hr = await settle(both())
+    await beijing.admin.query('rename table person to person_before')
+    onTestFinished(() => beijing.admin.query('rename table person_before to person').then(() => {}))
+    const of = async (name: string) => {
+      const { state, message } = worded(await plan(hr, '', 'employees', [name]))
+      return { state, message }
+    }
+    const unread = expect.stringMatching(
+      /^unknown: .*newguy; HR source beijing cannot be read: .*doesn't exist/,
+    )
+    expect(await of('newguy')).toEqual({ state: 'failed', message: unread })
+    expect(await of('E2/newguy')).toEqual({ state: 'failed', message: unread })
+    expect(await of('E1/newguy')).toEqual({
+      state: 'failed',
+      message: 'neither HR nor dirsync knows an employee E1/newguy',
+    })
+    await shanghai.pool.query('alter table person rename to person_before')
+    onTestFinished(() => shanghai.pool.query('alter table person_before rename to person').then(() => {}))
+    expect(await of('E1/newer')).toEqual({
+      state: 'failed',
+      message: expect.stringMatching(
+        /^HR source shanghai cannot be read: .*person.*; HR source beijing cannot be read: .*doesn't exist/,
+      ),
+    })
   })
 })
 

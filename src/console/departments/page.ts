@@ -2,12 +2,12 @@ import type { DueDeletion } from '../../directory/department.ts'
 import type { DepartmentsInHr } from '../../hr/departments.ts'
 import { LOOKUP_MS } from '../../hr/server.ts'
 import { isOfHr } from '../../hr/source.ts'
-import type { HrSources, NamedSource } from '../../hr/sources.ts'
+import { type HrSources, type NamedSource, sourceUnread } from '../../hr/sources.ts'
 import { onlyRow, type Pool, rolledBack } from '../../lib/database.ts'
 import { departmentFacts, departmentsVerdict } from '../../sync/plan/departments.ts'
 import { heldRun } from '../../sync/runs/run.ts'
 import type { RunLimits } from '../../sync/runs/safety.ts'
-import { message, type Said, saidBy } from '../../texts/message.ts'
+import type { Said } from '../../texts/message.ts'
 
 /** What a run that deletes departments would do now. */
 export interface DeletionPreview {
@@ -44,7 +44,7 @@ export async function previewDeletions(
       // As a run does, which takes no half delivery of files.
       read.set(source, await source.hr.departments({ timeoutMs: LOOKUP_MS }))
     } catch (error) {
-      preview.unread.push(message('said.source_unread_because', { name: source.name, reason: saidBy(error) }))
+      preview.unread.push(sourceUnread(source, error))
       if (!isOfHr(error) || preview.unread.length === sources.length) throw error
     }
   return rolledBack(pool, async db => {

@@ -8,7 +8,7 @@ import {
 import { clearsField } from '../../directory/field-rules.ts'
 import type { SourceStatistics } from '../../directory/hash.ts'
 import { type HrSource, noSourceHas } from '../../hr/source.ts'
-import type { HrSources, NamedSource, SourceScope } from '../../hr/sources.ts'
+import { type HrSources, type NamedSource, type SourceScope, sourceUnread } from '../../hr/sources.ts'
 import { personOf } from '../../lib/actor.ts'
 import { type ClientBase, databaseTime, onlyRow, repeatStepOnDeadlock } from '../../lib/database.ts'
 import { traced } from '../../lib/tracing.ts'
@@ -378,17 +378,18 @@ export async function planNamed(
   )
   const [failed] = failures
   // A name that one source cannot look up may belong to another one.
-  if (failed && (!hr.areNamed || known.length + inHr.length === 0)) throw failed.error
+  if (failed && !hr.areNamed) throw failed.error
   const employees = [...new Map([...known, ...inHr].map(key => [keyText(key), key])).values()]
   const isCalled = (name: string, { enterpriseCode, userid }: EmployeeKey) =>
     userid === name || `${enterpriseCode}/${userid}` === name
   const missing = named.filter(name => !employees.some(key => isCalled(name, key)))
   const strays = found.filter(key => missing.some(name => isCalled(name, key)))
   const names = missing.filter(name => !strays.some(key => isCalled(name, key)))
-  if (employees.length + strays.length === 0) return noWork('failed', message('said.knows_nobody', { names }))
+  if (employees.length + strays.length + failures.length === 0)
+    return noWork('failed', message('said.knows_nobody', { names }))
   const unread = [
     ...[...new Set(strays.map(({ enterpriseCode }) => enterpriseCode))].map(noSourceHas),
-    ...failures.map(({ source }) => message('said.source_unread', { name: source.name })),
+    ...failures.map(({ source, error }) => sourceUnread(source, error)),
   ]
   const unknown =
     missing.length === 0

@@ -163,7 +163,6 @@ export const saidTexts = {
     'employee_attribute: each attributeValue must be text, or a whole number of at most 15 digits',
   'said.attribute_twice': 'employee_attribute: each attributeCode may occur once only',
   // Halts.
-  'said.source_unread': 'HR source {name} cannot be read',
   'said.hr_unread_because': 'HR cannot be read: {reason}',
   'said.source_unread_because': 'HR source {name} cannot be read: {reason}',
   'said.hr_unread_remedy':

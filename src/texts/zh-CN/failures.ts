@@ -232,7 +232,6 @@ export const failures = {
   'said.attribute_type': '“扩展字段”的每个 attributeValue 须为文本，或不超过 15 位的整数',
   'said.attribute_twice': '“扩展字段”的每个 attributeCode 只能出现一次',
   // Halts.
-  'said.source_unread': '人事数据源 {name} 无法读取',
   'said.hr_unread_because': '无法读取人事系统：{reason}',
   'said.source_unread_because': '人事数据源 {name} 无法读取：{reason}',
   'said.hr_unread_remedy':
