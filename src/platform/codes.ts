@@ -215,9 +215,9 @@ export const PLATFORM_CODES = {
     disposition: 'halt',
     category: 'enterprise_code',
     remedy:
-      'Correct the enterprise code (mapping column or PLATFORM_ENTERPRISE_CODE), or have it bound to the application.',
+      'Correct the enterprise code wherever it is set (mapping column, PLATFORM_ENTERPRISE_CODE, enterprise_codes of HR_SOURCES), or have it bound to the application.',
     remedyBesideHr:
-      'Correct the enterprise code (PLATFORM_ENTERPRISE_CODE), or have it bound to the application.',
+      'Correct the enterprise code wherever it is set (PLATFORM_ENTERPRISE_CODE, enterprise_codes of HR_SOURCES), or have it bound to the application.',
     scope: 'enterprise',
     refuses: 'all',
   },

@@ -195,6 +195,15 @@ describe('verdicts', () => {
     },
   )
 
+  test.each(['employee/get', 'assets/limit/enterprise/get'] as const)(
+    'what is to be done about an enterprise code names each place that gives one to %s, in every language',
+    operation => {
+      const { remedy } = verdict({ platformCode: 1000240002, operation }).said
+      for (const text of [inLanguage('en', remedy), inLanguage('zh-CN', remedy)])
+        expect(text).toMatch(/PLATFORM_ENTERPRISE_CODE(?=.*enterprise_codes)(?=.*HR_SOURCES)/)
+    },
+  )
+
   test('the remedy of a value is in HR where it came from there, and says so in every language', () => {
     const refused = { platformCode: 1000220002 }
     const { remedy, remedyBesideHr } = PLATFORM_CODES[1000220002]

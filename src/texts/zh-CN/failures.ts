@@ -33,8 +33,10 @@ export const failures = {
   'code.1000220120.meaning': '平台没有该编号的支付订单。',
   'code.1000220120.remedy': '请核对支付订单号。',
   'code.1000240002.meaning': '企业编码未绑定到本应用。',
-  'code.1000240002.remedy': '请更正企业编码（映射列或 PLATFORM_ENTERPRISE_CODE），或将其绑定到本应用。',
-  'code.1000240002.remedy_beside_hr': '请更正企业编码（PLATFORM_ENTERPRISE_CODE），或将其绑定到本应用。',
+  'code.1000240002.remedy':
+    '请在所有设置处更正企业编码（映射列、PLATFORM_ENTERPRISE_CODE、HR_SOURCES 的 enterprise_codes），或将其绑定到本应用。',
+  'code.1000240002.remedy_beside_hr':
+    '请在所有设置处更正企业编码（PLATFORM_ENTERPRISE_CODE、HR_SOURCES 的 enterprise_codes），或将其绑定到本应用。',
   'code.1002200106.meaning': '该部门不在该企业中。',
   'code.1002200106.remedy':
     '如该企业原有该部门、现已不存在，请忽略此异常项；否则请核实该部门所属企业，并在人事系统中更正其企业编码。',
