@@ -4,7 +4,7 @@ import { type HrEmployeeRow, isOfHr } from '../hr/source.ts'
 import type { HrSources, NamedSource } from '../hr/sources.ts'
 import type { Logger } from '../lib/logger.ts'
 import { within } from '../lib/waiting.ts'
-import { type Said, saidBy } from '../texts/message.ts'
+import { message, type Said, saidBy } from '../texts/message.ts'
 import { BoundedLine, BusyError } from './bounded-line.ts'
 import { Readings } from './readings.ts'
 
@@ -32,6 +32,8 @@ export interface DepartmentKey {
 interface SearchTrouble {
   hr: 'away' | 'busy' | 'failed'
   reason: Said | null
+  /** Those of HR_SOURCES that were left out, where others may have answered. */
+  sources: string[]
 }
 
 /** What a search has found in HR. */
@@ -138,25 +140,33 @@ export class People {
     return this.#hr.all.every(({ hr }) => hr.seenMapping?.columns.has('name') ?? true)
   }
 
-  /** The HR systems whose people have no names. @throws what reading a mapping fails with, Error if it takes too long */
-  async nameless(): Promise<NamedSource[]> {
-    const columns = await within(SEARCH_MS, Promise.all(this.#hr.all.map(({ hr }) => hr.mapping())))
-    return this.#hr.all.filter((_, i) => !columns[i]?.columns.has('name'))
+  /**
+   * The HR systems whose people have no names, and whether those are all. @param enterprise only its HR system; undefined: all
+   * @throws what reading a mapping fails with, Error if it takes too long
+   */
+  async nameless(enterprise?: string): Promise<{ sources: NamedSource[]; all: boolean }> {
+    const systems = this.#systemsOf(enterprise)
+    const columns = await within(SEARCH_MS, Promise.all(systems.map(({ hr }) => hr.mapping())))
+    const sources = systems.filter((_, i) => !columns[i]?.columns.has('name'))
+    return { sources, all: sources.length === systems.length }
   }
 
   /**
    * Some people and departments whom HR has by the beginning of a word of the name or of another column.
    * @param departments the beginning of a department's name; null: none are looked for
    * @param by the columns of people that it may be in, each with the texts to look for there
+   * @param enterprise only its HR system is searched; undefined: all
    * @param viewer who searches: one search at a time, and the next one waits
    */
   async search(
     {
       departments: text,
       by,
+      enterprise,
     }: {
       departments: string | null
       by: readonly SearchedBy[]
+      enterprise?: string | undefined
     },
     viewer: string,
     limit: number,
@@ -165,9 +175,12 @@ export class People {
     const line = this.#searching.get(viewer) ?? new BoundedLine(1, 1)
     this.#searching.set(viewer, line)
     const options = { limit, timeoutMs: SEARCH_MS }
+    const troubles: SearchTrouble[] = []
     const search = () =>
       Promise.all(
-        [...this.#places].map(async ([source, { searches }]) => {
+        this.#systemsOf(enterprise).map(async source => {
+          const searches = this.#places.get(source)?.searches
+          if (!searches) return
           const isOwn = ({ enterpriseCode }: { enterpriseCode: string }) =>
             this.#hr.of(enterpriseCode) === source
           const looking = searches.run(async () => {
@@ -184,7 +197,7 @@ export class People {
             found.departments.push(...departments.filter(isOwn))
           } catch (error) {
             this.#logger.debug({ source: source.name, error }, 'HR could not be searched')
-            found.trouble = troubleOf(error)
+            troubles.push(troubleOf(source, error))
           }
         }),
       )
@@ -192,9 +205,16 @@ export class People {
       await line.run(search)
     } catch (error) {
       if (!(error instanceof BusyError)) throw error
-      found.trouble = { hr: 'busy', reason: null }
+      troubles.push({ hr: 'busy', reason: null, sources: [] })
     }
+    found.trouble = together(troubles)
     return found
+  }
+
+  #systemsOf(enterprise: string | undefined): readonly NamedSource[] {
+    if (enterprise === undefined) return this.#hr.all
+    const source = this.#hr.of(enterprise)
+    return source ? [source] : []
   }
 
   async #ask<Key extends { enterpriseCode: string }, Found>(
@@ -224,9 +244,24 @@ export class People {
   }
 }
 
-function troubleOf(error: unknown): SearchTrouble {
-  if (error instanceof BusyError) return { hr: 'busy', reason: null }
-  return isOfHr(error) ? { hr: 'failed', reason: saidBy(error) } : { hr: 'away', reason: null }
+function troubleOf({ name }: NamedSource, error: unknown): SearchTrouble {
+  const sources = name === '' ? [] : [name]
+  if (error instanceof BusyError) return { hr: 'busy', reason: null, sources }
+  if (!isOfHr(error)) return { hr: 'away', reason: null, sources }
+  const reason = saidBy(error)
+  return { hr: 'failed', reason: name === '' ? reason : message('said.of_source', { name, reason }), sources }
+}
+
+/** The troubles of all HR systems as one: what needs mending comes first. */
+function together(troubles: readonly SearchTrouble[]): SearchTrouble | null {
+  const [first] = (['failed', 'away', 'busy'] as const).flatMap(hr => troubles.filter(one => one.hr === hr))
+  if (!first) return null
+  const problems = troubles.flatMap(({ reason }) => (reason === null ? [] : [reason].flat()))
+  return {
+    hr: first.hr,
+    reason: problems.length > 1 ? message('said.problems', { problems }) : first.reason,
+    sources: troubles.flatMap(({ sources }) => sources).sort(),
+  }
 }
 
 /** A department's key, as names of departments are found by. */

@@ -116,8 +116,8 @@ test('an HR that does not answer, or cannot be searched, says so', async () => {
 
 const UNNAMED = "select enterprise_code, userid, '1' as corp_code from public.staff"
 
-/** Two HR systems, of which the second has no names. */
-function halfNamed(databaseUrl: string) {
+/** Two HR systems: south with the enterprise E2, and north with these employees of none. */
+function twoSources(databaseUrl: string, north: string | undefined, south?: string) {
   const source = (name: string, enterprise: string, sql?: string) => ({
     name,
     address: databaseUrl,
@@ -125,7 +125,7 @@ function halfNamed(databaseUrl: string) {
     enterprise_codes: [enterprise],
   })
   const file = join(mkdtempSync(join(inject('runFolder'), 'by-name-')), 'sources.json')
-  writeFileSync(file, JSON.stringify([source('north', ''), source('south', 'E2', UNNAMED)]))
+  writeFileSync(file, JSON.stringify([source('north', '', north), source('south', 'E2', south)]))
   return { HR_SOURCES: file, HR_DATABASE_URL: '', HR_EMPLOYEES_SQL: '' }
 }
 
@@ -134,7 +134,7 @@ test.each([
   ['not in the mapping', () => hrOf(console.url, UNNAMED), 'The mapping of HR has no names.'],
   [
     'not in one of the mappings',
-    () => halfNamed(console.url),
+    () => twoSources(console.url, undefined, UNNAMED),
     'The mapping of south has no names, so a name would not find everyone.',
   ],
 ])('names that are %s say so before HR is searched, and have no form', async (_, settings, text) => {
@@ -164,4 +164,31 @@ test.each([
   const cases = await other.app.inject({ url: '/cases', headers })
   expect(cases.body).toContain('id="list"')
   expect(cases.body).not.toContain('/employees/by-name')
+})
+
+test('an HR source that cannot be searched is named, and is left out where the list has the enterprise of another', async () => {
+  const settings = twoSources(console.url, 'select enterprise_code, userid, name from public.no_such')
+  await using other = await openApp(console.url, { settings })
+  const cookie = await signInAs(other, 'reviewer')
+  const headers = { cookie, 'sec-fetch-site': 'same-origin', 'accept-language': 'en', host: 'localhost' }
+  const ask = async (url: string, payload?: object) =>
+    (await other.app.inject({ url, headers, ...(payload && { method: 'POST', payload }) })).json()
+  const byName = (body: object) => ask('/api/v1/employees/by-name', body)
+  const refused = await byName({ name: 'two' })
+  expect(refused.detail).toMatch(/^Part of HR could not be searched, north, .*no_such/)
+  expect(await byName({ name: 'two', enterprise: 'E2' })).toEqual({ keys: ['E2/e1'] })
+  expect(await byName({ name: 'two', list: '/cases?states=open&enterprise=E2' })).toEqual({ keys: ['E2/e1'] })
+  expect((await byName({ name: 'two', list: '/cases?enterprise=' })).detail).toBe(refused.detail)
+  // The search shows whom the other one has, and says that those of this one may be missing.
+  expect(await ask('/api/v1/search?q=two')).toMatchObject({
+    employees: [{ enterprise_code: 'E2', userid: 'e1', found_by: 'name' }],
+    ...{ hr: 'failed', hr_left_out: ['north'] },
+  })
+  const page = await other.app.inject({
+    url: '/search?q=two',
+    headers: { ...headers, accept: 'text/html' },
+  })
+  expect(page.body).toContain(
+    'Part of HR could not be searched, north: people and departments there are found',
+  )
 })

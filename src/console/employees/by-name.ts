@@ -18,6 +18,10 @@ const PATH = '/employees/by-name'
 
 export const ByName = z.object({
   name: plainText(100).pipe(z.string().min(1)).describe('The name, or the beginning of one of its words'),
+  enterprise: plainText(100)
+    .pipe(z.string().min(1))
+    .optional()
+    .describe('Only of this enterprise: the HR source of another one need not answer'),
   list: z.string().max(4000).optional().describe('Of a page: the address of the list that is filtered'),
 })
 
@@ -31,43 +35,59 @@ export type NamedKeys = z.infer<typeof NamedKeys>
  * @throws Problem if that cannot be told in full: names are off, HR does not answer, there is no one, or there are too many
  */
 export async function keysByName(
-  { config, hr, people }: Pick<Services, 'config' | 'hr' | 'people'>,
+  { config, people }: Pick<Services, 'config' | 'people'>,
   ask: Ask,
-  name: string,
+  { name, enterprise, list }: z.output<typeof ByName>,
 ): Promise<NamedKeys> {
   const { t, language } = ask
+  const listed = (sources: readonly string[]) => new Intl.ListFormat(language).format(sources)
+  // A list of one enterprise shows nobody else.
+  const only = enterprise ?? (addressOf(list ?? '').searchParams.get('enterprise') || undefined)
   const refuse = (text: string) => new Problem('invalid', text, { field: 'name' })
   if (!config.CONSOLE_NAMES) throw refuse(t('by_name.off'))
   // Where a mapping cannot be read the search says why.
-  const nameless = await people.nameless().catch(() => [])
-  if (nameless.length > 0 && nameless.length < hr.all.length)
+  const nameless = await people.nameless(only).catch(() => ({ sources: [], all: false }))
+  if (nameless.sources.length > 0)
     throw refuse(
-      t('by_name.unmapped_in', {
-        sources: new Intl.ListFormat(language).format(nameless.map(({ name }) => name)),
-      }),
+      nameless.all
+        ? t('by_name.unmapped')
+        : t('by_name.unmapped_in', { sources: listed(nameless.sources.map(({ name }) => name)) }),
     )
-  if (nameless.length > 0) throw refuse(t('by_name.unmapped'))
   await people.readings.record(ask, 'search', { by: ['name'] })
   const { employees, isCut, trouble } = await people.search(
-    { departments: null, by: [['name', [name]]] },
+    { departments: null, by: [['name', [name]]], enterprise: only },
     ask.viewer.name,
     MOST_KEYS + 1,
   )
   if (trouble) {
     const reason = trouble.reason === null ? '' : inLanguage(language, trouble.reason)
-    throw refuse(t(`by_name.${trouble.hr}`, { reason }))
+    const { hr, sources } = trouble
+    throw refuse(
+      hr === 'failed' && sources.length > 0
+        ? t('by_name.left_out', { sources: listed(sources), reason })
+        : t(`by_name.${hr}`, { reason }),
+    )
   }
   const keys = [
-    ...new Set(employees.map(({ enterpriseCode, userid }) => qualified(enterpriseCode, userid))),
+    ...new Set(
+      employees
+        .filter(({ enterpriseCode }) => only === undefined || enterpriseCode === only)
+        .map(({ enterpriseCode, userid }) => qualified(enterpriseCode, userid)),
+    ),
   ].sort()
   if (isCut || keys.length > MOST_KEYS) throw refuse(t('by_name.many', { most: MOST_KEYS }))
   if (keys.length === 0) throw refuse(t('by_name.none'))
   return { keys }
 }
 
+/** @param list an untrusted address */
+function addressOf(list: string): Pick<URL, 'pathname' | 'searchParams'> {
+  return URL.parse(list, 'http://console') ?? { pathname: '', searchParams: new URLSearchParams() }
+}
+
 /** A list of cases or of a plan's rows with these people alone. @param list its address, which is untrusted */
 export function listByKeys(list: string, keys: readonly string[]): string {
-  const { pathname = '', searchParams = new URLSearchParams() } = URL.parse(list, 'http://console') ?? {}
+  const { pathname, searchParams } = addressOf(list)
   searchParams.delete('cursor')
   searchParams.set('keys', keyListText(keys))
   return /^\/runs\/\d+\/plan$/.test(pathname)

@@ -166,8 +166,12 @@ function noEmployees({ t, language }: Ask, { q, department }: Listed, status: st
 /** Why HR was not searched, if it should have been. */
 export function hrTrouble(
   { t, language }: Ask,
-  { hr, hr_failure: why }: Pick<EmployeesResult, 'hr' | 'hr_failure'>,
+  { hr, hr_failure: why, hr_left_out: out }: Pick<EmployeesResult, 'hr' | 'hr_failure' | 'hr_left_out'>,
 ): Block[] {
   if (hr === 'asked' || hr === 'not_asked') return []
-  return [{ notice: 'warn', title: t(`search.hr_${hr}`), what: why && inLanguage(language, why) }]
+  const title =
+    out.length === 0
+      ? t(`search.hr_${hr}`)
+      : t(`search.sources_${hr}`, { sources: new Intl.ListFormat(language).format(out) })
+  return [{ notice: 'warn', title, what: why && inLanguage(language, why) }]
 }

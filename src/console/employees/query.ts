@@ -15,7 +15,7 @@ import { RunStanding, STANDING } from '../runs/list.ts'
 import { type EmployeeView, lookAt } from './compared.ts'
 import { HR_MS, type Knows } from './key.ts'
 import { countStatuses, LISTED, ListedEmployee, listEmployees } from './list.ts'
-import { findPeople, HrFailure, HrSearch } from './search.ts'
+import { findPeople, HR_NOT_ASKED, HrFailure, HrLeftOut, HrSearch } from './search.ts'
 import { STEP_TEXTS, STEPS, type Step, stepsNow, stepsOf } from './steps.ts'
 import { EmployeeStory, readEmployeeStory } from './story.ts'
 
@@ -46,6 +46,7 @@ export const EmployeesResult = z.object({
   more: z.boolean().describe('true: more than these were found by `q`; give more of it'),
   hr: HrSearch,
   hr_failure: HrFailure,
+  hr_left_out: HrLeftOut,
 })
 export type EmployeesResult = z.infer<typeof EmployeesResult>
 
@@ -62,15 +63,14 @@ export async function readEmployees(
   }
   const department = code === undefined ? undefined : { enterpriseCode: enterprise, code }
   const found = async (text: string) => {
-    const { employees, isCut, hr, hr_failure } = await findPeople(services, ask, text, limit + 1)
+    const { employees, isCut, departments: _, ...asked } = await findPeople(services, ask, text, limit + 1)
     const more = isCut || employees.length > limit
-    return { items: employees.slice(0, limit), more, hr, hr_failure, next: null }
+    return { items: employees.slice(0, limit), more, ...asked, next: null }
   }
   const listed = async () => ({
     ...(await listEmployees(services.pool, { status, department }, { after: cursor, limit })),
     more: false,
-    hr: 'not_asked' as const,
-    hr_failure: null,
+    ...HR_NOT_ASKED,
   })
   const [counts, page] = await Promise.all([
     countStatuses(services.pool),

@@ -59,7 +59,7 @@ export function employees(services: EmployeeServices) {
       costly: true,
       secret: true,
       result: NamedKeys,
-      run: (ask, { input }) => keysByName(services, ask, input.name),
+      run: (ask, { input }) => keysByName(services, ask, input),
       next: (_ask, { keys }, { input: { list = '' } }) => ({
         to: listByKeys(list, keys),
         notice: { key: 'by_name.found', values: { count: keys.length } },

@@ -30,6 +30,9 @@ export const HrSearch = z
       'why; not_asked: found without it; viewers have it asked for departments alone',
   )
 export const HrFailure = SaidText.nullable().describe('Why HR cannot be searched')
+export const HrLeftOut = z
+  .array(z.string())
+  .describe('The HR sources that `hr` is about, if there are several: the others were searched')
 
 /** What HR has by the text, besides what dirsync knows itself. */
 interface Found {
@@ -39,7 +42,11 @@ interface Found {
   departments: DepartmentKey[]
   hr: z.infer<typeof HrSearch>
   hr_failure: Said | null
+  hr_left_out: string[]
 }
+
+/** HR was not asked. */
+export const HR_NOT_ASKED = { hr: 'not_asked' as const, hr_failure: null, hr_left_out: [] }
 
 /**
  * Employees by user id, case or open id, and, for those who may see them, by name, work number, mobile number or e-mail address,
@@ -64,7 +71,7 @@ export async function findPeople(
   // Names of departments stand on every page, those of people do not.
   const by = seesPeople && mayAs(role, 'reviewer') ? columns : []
   if (isKnown || columns.length === 0 || (by.length === 0 && !seesDepartments))
-    return { employees: own, isCut: false, departments: [], hr: 'not_asked', hr_failure: null }
+    return { employees: own, isCut: false, departments: [], ...HR_NOT_ASKED }
   if (by.length > 0) await people.readings.record(ask, 'search', { by })
   ask.marks.expect({
     employees: own.map(({ enterprise_code: enterpriseCode, userid }) => ({ enterpriseCode, userid })),
@@ -86,6 +93,7 @@ export async function findPeople(
     departments,
     hr: trouble?.hr ?? 'asked',
     hr_failure: trouble?.reason ?? null,
+    hr_left_out: trouble?.sources ?? [],
   }
 }
 

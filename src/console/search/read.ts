@@ -4,7 +4,14 @@ import { likeBeginning, lowerAscii } from '../../lib/text.ts'
 import { ENTRY_STATES } from '../../money/journal.ts'
 import type { Ask } from '../ask.ts'
 import { permits } from '../auth/scope.ts'
-import { FoundEmployee, findPeople, HrFailure, HrSearch } from '../employees/search.ts'
+import {
+  FoundEmployee,
+  findPeople,
+  HR_NOT_ASKED,
+  HrFailure,
+  HrLeftOut,
+  HrSearch,
+} from '../employees/search.ts'
 import type { NavEntry } from '../endpoint.ts'
 import { KINDS } from '../money/query.ts'
 import type { DepartmentKey, People } from '../people.ts'
@@ -57,6 +64,7 @@ export const SearchResult = z.object({
     .describe('Of which there are more than the first 20'),
   hr: HrSearch,
   hr_failure: HrFailure,
+  hr_left_out: HrLeftOut,
 })
 export type SearchResult = z.infer<typeof SearchResult>
 
@@ -75,8 +83,7 @@ const NOTHING: SearchResult = {
   departments: [],
   money: [],
   more: [],
-  hr: 'not_asked',
-  hr_failure: null,
+  ...HR_NOT_ASKED,
 }
 
 /**
@@ -131,7 +138,7 @@ export async function searchEverything(
     ),
     // No user id begins with #, and `case 17` means nobody.
     runNumber !== undefined || (caseNumber !== undefined && !/^\d/.test(wanted))
-      ? { employees: [], isCut: false, departments: [], hr: 'not_asked' as const, hr_failure: null }
+      ? { employees: [], isCut: false, departments: [], ...HR_NOT_ASKED }
       : findPeople(services, ask, wanted, limit + 1),
   ])
   const departments = sees('departments')
@@ -151,6 +158,7 @@ export async function searchEverything(
     ),
     hr: found.hr,
     hr_failure: found.hr_failure,
+    hr_left_out: found.hr_left_out,
   }
 }
 

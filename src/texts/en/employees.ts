@@ -28,6 +28,8 @@ export const employees = {
     'The mapping of {sources} has no names, so a name would not find everyone. Filter by user id.',
   'by_name.away': 'HR did not answer in time. Try again, or filter by user id.',
   'by_name.busy': 'HR is busy with other searches. Try again, or filter by user id.',
+  'by_name.left_out':
+    'Part of HR could not be searched, {sources}, so a name would not find everyone. Filter by an enterprise of another source, or by user id, until that is mended. {reason}',
   'by_name.failed': 'HR could not be searched. Filter by user id until that is mended. {reason}',
   'employees.by_status': 'Employees by status',
   'employees.of_department': 'Employees that the platform last showed in department {department}.',

@@ -14,6 +14,12 @@ export const search = {
     'HR is busy with other searches: people and departments are found by their keys alone. Try again, or type a user id.',
   'search.hr_failed':
     'HR could not be searched: people and departments are found by their keys alone. Type a user id until that is mended.',
+  'search.sources_away':
+    'Part of HR did not answer in time, {sources}: people and departments there are found by their keys alone. Try again, or type a user id.',
+  'search.sources_busy':
+    'Part of HR is busy with other searches, {sources}: people and departments there are found by their keys alone. Try again, or type a user id.',
+  'search.sources_failed':
+    'Part of HR could not be searched, {sources}: people and departments there are found by their keys alone. Type a user id until that is mended.',
   'search.found_by': 'Found by',
   'search.by.userid': 'user id',
   'search.by.case': 'case',

@@ -27,6 +27,8 @@ export const employees = {
   'by_name.unmapped_in': '{sources} 的字段映射中没有姓名，按姓名无法找到所有人，请按员工 ID 筛选。',
   'by_name.away': '人事系统未及时响应。请重试，或按员工 ID 筛选。',
   'by_name.busy': '人事系统正在处理其他搜索。请稍后重试，或按员工 ID 筛选。',
+  'by_name.left_out':
+    '无法在人事数据源 {sources} 中搜索，按姓名无法找到所有人。问题解决前，请按其他数据源的企业或按员工 ID 筛选。{reason}',
   'by_name.failed': '无法在人事系统中搜索。问题解决前，请按员工 ID 筛选。{reason}',
   'employees.by_status': '员工同步状态',
   'employees.of_department': '平台最近显示属于部门 {department} 的员工。',

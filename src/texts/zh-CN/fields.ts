@@ -358,6 +358,10 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'When the platform last confirmed anything': '平台最近一次确认任何内容的时间',
   'With those of the enterprise about withheld fields; at most 100 are counted':
     '包括所属企业关于停发字段的异常项；最多计到 100',
+  'The HR sources that `hr` is about, if there are several: the others were searched':
+    '有多个人事数据源时，`hr` 所说的数据源；其余的已搜索',
+  'Only of this enterprise: the HR source of another one need not answer':
+    '仅该企业的员工：其他企业的人事数据源无需响应',
   'away: HR did not answer in time; busy: too many are searching it; failed: it cannot be searched, `hr_failure` says why; not_asked: found without it; viewers have it asked for departments alone':
     'away 表示人事系统未及时响应；busy 表示同时搜索的人过多；failed 表示无法搜索，原因见 `hr_failure`；not_asked 表示未查询人事系统即已找到；查看者只能在其中搜索部门',
   'Of which there are more than the first 20': '结果多于所列前 20 条的类别',

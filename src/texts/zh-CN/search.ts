@@ -12,6 +12,12 @@ export const search = {
     '可搜索：异常项编号（#17）、同步任务（run 12）、跟踪 ID、平台错误码；退款或充值的编号及其订单号或账户；员工 ID 的开头部分或完整的 open id；部门编码或名称的开头部分。审核员还可按人事系统中的姓名和号码搜索员工。',
   'search.hr_away': '人事系统未及时响应，目前只能按员工 ID 和部门编码查找。请重试，或输入员工 ID。',
   'search.hr_busy': '人事系统正在处理其他搜索，目前只能按员工 ID 和部门编码查找。请稍后重试，或输入员工 ID。',
+  'search.sources_away':
+    '人事数据源 {sources} 未及时响应，其中的员工和部门目前只能按员工 ID 和部门编码查找。请重试，或输入员工 ID。',
+  'search.sources_busy':
+    '人事数据源 {sources} 暂时无法接受更多搜索，其中的员工和部门目前只能按员工 ID 和部门编码查找。请稍后重试，或输入员工 ID。',
+  'search.sources_failed':
+    '无法在人事数据源 {sources} 中搜索，其中的员工和部门目前只能按员工 ID 和部门编码查找。问题解决前，请输入员工 ID。',
   'search.hr_failed': '无法在人事系统中搜索，目前只能按员工 ID 和部门编码查找。问题解决前，请输入员工 ID。',
   'search.found_by': '匹配项',
   'search.by.userid': '员工 ID',
