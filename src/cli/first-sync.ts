@@ -33,7 +33,7 @@ import {
   widthOf,
   words,
 } from './output.ts'
-import { followRun, isHrAway } from './progress.ts'
+import { followRun } from './progress.ts'
 
 /** How often to check whether HR may be read again, for rows that changed after they were planned. */
 const EARLY_MS = 100
@@ -122,7 +122,11 @@ export async function firstSync(options: {
       messages.push({ run, state, source, message: message ?? inWords(state) })
   const halts = await readHalts(pool)
   return {
-    ok: ok && held.length === 0 && !isHrAway(halts),
+    ok:
+      ok &&
+      held.length === 0 &&
+      // Runs still end, but leave undone what needs a source of HR that does not answer.
+      halts.every(({ category }) => category !== 'hr_unavailable'),
     runs,
     summary: await syncSummary(pool, Math.min(...Object.values(runs).flat()), since),
     halts,

@@ -24,11 +24,6 @@ export interface RunEnd extends RunProgress {
   remedy?: Said
 }
 
-/** Whether a source of HR does not answer. Runs still end, but leave undone what needs that source. */
-export function isHrAway(halts: readonly Pick<Halt, 'category'>[]): boolean {
-  return halts.some(({ category }) => category === 'hr_unavailable')
-}
-
 /**
  * Whether a halt of everything stands. One that was there before is given its try first: planning reads HR, and a process that
  * starts asks the platform. A pause is for a person to end.

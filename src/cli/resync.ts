@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { RunDetails, readRunDetails } from '../console/runs/query.ts'
 import { runEndShown } from '../console/runs/run-view.ts'
 import { io } from '../lib/io.ts'
-import { readHalts } from '../sync/outbox/halts.ts'
+import { hrHaltsOf } from '../sync/outbox/halts.ts'
 import { missingRolesSaid } from '../sync/processes/process.ts'
 import type { Commands } from '../sync/runs/commands.ts'
 import { MIRRORS } from '../sync/runs/mirror-kind.ts'
@@ -14,7 +14,7 @@ import { shellAsk } from './definition.ts'
 import { FailedError, stopSignal, UsageError } from './failure.ts'
 import { said, say } from './language.ts'
 import { print, printArrow, printAside, printJson } from './output.ts'
-import { followRun, isHrAway } from './progress.ts'
+import { followRun } from './progress.ts'
 import { printScreen } from './shown.ts'
 import { namedSource } from './source.ts'
 
@@ -174,9 +174,14 @@ async function waitFor(
   const story = await readRunDetails(pool, run)
   // A named employee that is unknown, or whose HR source went away, was not synced, whatever happened to the others.
   const isUnknown = story.kind === 'employees' && end.message !== null
-  const isAway = (story.outcomes.halted ?? 0) > 0 && isHrAway(await readHalts(pool))
-  const ok = end.state === 'done' && !isUnknown && !isAway
-  return { ok, story: { ...story, message: end.message }, remedy: end.remedy }
+  const away = (story.outcomes.halted ?? 0) > 0 ? await hrHaltsOf(pool, run) : []
+  const ok = end.state === 'done' && !isUnknown && away.length === 0
+  const problems = [...(end.message === null ? [] : [end.message]), ...away.map(halt => halt.message)].flat()
+  return {
+    ok,
+    story: { ...story, message: away.length === 0 ? end.message : message('said.problems', { problems }) },
+    remedy: end.remedy ?? away[0]?.remedy,
+  }
 }
 
 /** In the embedded default there may be no service running; then this process does the work while it waits. */

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { dirsync } from '../cli/dirsync.ts'
 import { startSilently, until } from '../helpers/company.ts'
+import { controlOf } from '../helpers/emulator-control.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { createGroup, EACH } from '../helpers/group.ts'
 import { spawnDirsync } from '../helpers/process.ts'
@@ -177,7 +178,15 @@ test('a run whose source goes away in the middle of its work is no success', asy
   const waiting = dirsync(['resync', '--source', 'beijing', '--wait'], settings)
   await until(async () => (await own.pool.query('select from dirsync.attempt')).rowCount === 1)
   await proxy.refuse()
-  expect(await waiting).toMatchObject({ code: 1, stdout: expect.stringMatching(/Halted +[1-5]\n/) })
+  expect(await waiting).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/HR source beijing cannot be read: [\s\S]*Halted +[1-5]\n[\s\S]*→ /),
+  })
+  // What the platform keeps of another enterprise waits for no source of HR.
+  await controlOf(group.emulator.url)('POST', 'faults', { operation: 'employee/get', code: 1000240002 })
+  const other = await dirsync(['resync', '--employee', 'E1/s1', '--wait'], settings)
+  expect(other).toMatchObject({ code: 0, stdout: expect.stringMatching(/Halted +1\n/) })
+  expect(other.stdout).not.toContain('beijing')
 })
 
 test('beside a process that still has the single HR, no one vanishes, and that process reports that it stands by', async () => {

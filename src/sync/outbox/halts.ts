@@ -173,6 +173,19 @@ export async function readHalts(db: Pool): Promise<Halt[]> {
   return rows
 }
 
+/** The halts for HR that hold back what a run was to send. */
+export async function hrHaltsOf(db: Pool, runId: number): Promise<Pick<Halt, 'message' | 'remedy'>[]> {
+  const { rows } = await db.query<Pick<Halt, 'message' | 'remedy'>>(
+    // A source halts each of its enterprises.
+    `select distinct message, remedy from dirsync.halt h
+     where category = 'hr_unavailable'
+       and exists (select from dirsync.attempt a
+                   where a.run_id = $1 and a.outcome = 'halted' and ${isInForceFor('a.enterprise_code')})`,
+    [runId],
+  )
+  return rows
+}
+
 /** Categories of halts that are not the platform's: a call's answer says nothing of them. */
 export const HALTS_OF_OTHERS = ['hr_unavailable']
 
