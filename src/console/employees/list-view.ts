@@ -60,6 +60,12 @@ export function employeesBody(
 ): SafeHtml {
   const { t, language } = ask
   const { status } = asked
+  // The lists by status are not those of a department.
+  const enterprise = asked.department === undefined ? asked.enterprise : ''
+  const listOf = (filter: Record<string, string>) => {
+    const query = new URLSearchParams({ ...filter, ...(enterprise !== '' && { enterprise }) })
+    return query.size === 0 ? '/employees' : `/employees?${query}`
+  }
   const isAll = asked.q === undefined && status === undefined && asked.department === undefined
   const total = Object.values(result.counts).reduce((sum, count) => sum + count, 0)
   const isAnyoneInSync = (result.counts.in_sync ?? 0) > 0
@@ -77,11 +83,14 @@ export function employeesBody(
       maxlength: 200,
       hint: t('employees.search_hint'),
     },
+    ...(enterprise !== '' || result.items.some(({ enterprise_code }) => enterprise_code !== '')
+      ? [{ name: 'enterprise', label: t('employees.enterprise'), value: enterprise, maxlength: 200 }]
+      : []),
   ])}
   ${tabs(t('employees.by_status'), [
-    { href: '/employees', text: counted(ask, t('common.all'), total), current: isAll },
+    { href: listOf({}), text: counted(ask, t('common.all'), total), current: isAll },
     ...LISTED.map(name => ({
-      href: `/employees?status=${name}`,
+      href: listOf({ status: name }),
       text: counted(ask, textOr(language, `status.${name}`, name), result.counts[name] ?? 0),
       current: status === name,
     })),
@@ -151,12 +160,17 @@ function counted(ask: Ask, name: string, count: number): SafeHtml {
   return html`${name} <span class="badge">${figure(ask, count)}</span>`
 }
 
-function noEmployees({ t, language }: Ask, { q, department }: Listed, status: string | undefined): SafeHtml {
+function noEmployees(
+  { t, language }: Ask,
+  { q, department, enterprise }: Listed,
+  status: string | undefined,
+): SafeHtml {
   if (q !== undefined)
     return empty(
       t('employees.not_found', { text: beginning(q, 80) }),
       html`<a href="${employeePath({ enterpriseCode: '', userid: q })}">${t('employees.not_found.remedy')}</a>`,
     )
+  if (enterprise !== '' && department === undefined) return empty(t('employees.nobody_in_enterprise'))
   if (status !== undefined)
     return empty(t('employees.nobody_stands', { status: textOr(language, `status.${status}`, status) }))
   if (department !== undefined) return empty(t('employees.nobody_in_department'))

@@ -30,6 +30,7 @@ export type ListedEmployee = z.infer<typeof ListedEmployee>
 /** Filters of the list; without any, all employees. */
 export interface EmployeeFilter {
   status?: ListedStatus | undefined
+  enterprise?: string | undefined
   /** Employees that the platform last listed in this department. */
   department?: { enterpriseCode: string; code: string } | undefined
 }
@@ -54,7 +55,8 @@ export function listStatement(
 ): { text: string; values: unknown[] } {
   const { values, place } = placeholders(limit)
   const { status, department } = filter
-  const from = status && !department ? withStatus(status, after, place) : inOrder(filter, after, place)
+  const from =
+    status && !department ? withStatus(status, filter, after, place) : inOrder(filter, after, place)
   const text = `select e.enterprise_code, e.userid, ${employeeStatus('e')} as status, e.dept_code as department,
             (select dirsync.confirmed_at(k) from dirsync.employee k
              where k.enterprise_code = e.enterprise_code and k.userid = e.userid) as acknowledged_at,
@@ -84,8 +86,12 @@ type Position = Parameters<typeof listStatement>[1]
 
 const COLUMNS = 'e.enterprise_code, e.userid, e.dept_code, e.status, e.withheld'
 
-/** SQL: all employees, or those of a department, in the order of the primary key or of the department's index. */
-function inOrder({ status, department }: EmployeeFilter, after: Position, place: PlaceValue): string {
+/** SQL: all employees, or those of an enterprise or a department, in the order of the primary key or of the department's index. */
+function inOrder(
+  { status, enterprise, department }: EmployeeFilter,
+  after: Position,
+  place: PlaceValue,
+): string {
   const conditions = ['true']
   if (department)
     conditions.push(
@@ -93,6 +99,7 @@ function inOrder({ status, department }: EmployeeFilter, after: Position, place:
       `e.enterprise_code = ${place(department.enterpriseCode)}`,
       `e.dept_code = ${place(department.code)}`,
     )
+  if (enterprise !== undefined) conditions.push(`e.enterprise_code = ${place(enterprise)}`)
   if (status) conditions.push(`${employeeStatus('e')} = ${place(status)}`)
   if (after) conditions.push(`(e.enterprise_code, e.userid) > (${after.map(place).join(', ')})`)
   return `select ${COLUMNS} from dirsync.employee e
@@ -104,7 +111,12 @@ function inOrder({ status, department }: EmployeeFilter, after: Position, place:
  * SQL: employees of a status, from each enterprise that has some as many as a page shows: those of one may wait while those of
  * another are halted, and neither are read through in search of the others.
  */
-function withStatus(status: ListedStatus, after: Position, place: PlaceValue): string {
+function withStatus(
+  status: ListedStatus,
+  { enterprise: only }: EmployeeFilter,
+  after: Position,
+  place: PlaceValue,
+): string {
   const [enterprise, userid] = (after ?? ['', '']).map(place)
   const start = `case when lane.enterprise_code = ${enterprise} then ${userid} else '' end`
   // The index of statuses leaves them out: they are read in the order of their keys. Nearly all of the enterprise are such.
@@ -119,6 +131,7 @@ function withStatus(status: ListedStatus, after: Position, place: PlaceValue): s
           from (select t.enterprise_code, t.state from dirsync.tally t
                 where t.source = 'employee' and t.enterprise_code >= ${enterprise}
                   and ${employeeStatus('t', 'state')} = ${place(status)}
+                  and ${only === undefined ? 'true' : `t.enterprise_code = ${place(only)}`}
                 group by 1, 2 having sum(t.n) > 0) lane
           cross join lateral (
             (select ${COLUMNS} from dirsync.employee e
@@ -130,11 +143,15 @@ function withStatus(status: ListedStatus, after: Position, place: PlaceValue): s
              order by e.status, e.enterprise_code, e.userid limit $1)${status === 'no_source' ? inSync : ''}) e`
 }
 
-/** Employees by status, from the tally. */
-export async function countStatuses(db: Pool): Promise<Record<ShownEmployeeStatus, number>> {
+/** Employees by status, from the tally. @param enterprise only its own */
+export async function countStatuses(
+  db: Pool,
+  enterprise?: string,
+): Promise<Record<ShownEmployeeStatus, number>> {
   const { rows } = await db.query<{ status: ShownEmployeeStatus; count: number }>(
     `select ${employeeStatus('t', 'state')} as status, sum(n)::int as count
-     from dirsync.tally t where source = 'employee' group by 1`,
+     from dirsync.tally t where source = 'employee' and enterprise_code = coalesce($1, enterprise_code) group by 1`,
+    [enterprise],
   )
   const counts = new Map(rows.map(({ status, count }) => [status, count]))
   return Object.fromEntries(SHOWN_EMPLOYEE_STATUSES.map(name => [name, counts.get(name) ?? 0])) as Record<

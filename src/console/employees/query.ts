@@ -35,13 +35,17 @@ export const EmployeesQuery = z.object({
     .optional()
     .describe('By status; those in sync, which are nearly all, are in no list'),
   department: z.string().max(200).optional().describe('Code of the department that the platform last showed'),
-  enterprise: z.string().max(200).default('').describe('Enterprise of the department'),
+  enterprise: z
+    .string()
+    .max(200)
+    .default('')
+    .describe('Of this enterprise, which may be that of the department'),
   cursor,
   limit: pageSize,
 })
 
 export const EmployeesResult = z.object({
-  counts: z.record(z.string(), z.int()).describe('Employees by status'),
+  counts: z.record(z.string(), z.int()).describe('Employees by status; with `enterprise` alone, its own'),
   ...listOf(ListedEmployee).shape,
   more: z.boolean().describe('true: more than these were found by `q`; give more of it'),
   hr: HrSearch,
@@ -57,23 +61,29 @@ export async function readEmployees(
   { q, status, department: code, enterprise, cursor, limit }: z.output<typeof EmployeesQuery>,
 ): Promise<EmployeesResult> {
   if (q !== undefined) {
-    const other = status === undefined ? code && 'department' : 'status'
+    const other =
+      status !== undefined ? 'status' : code ? 'department' : enterprise === '' ? undefined : 'enterprise'
     if (other)
       throw new Problem('invalid', message('said.either_option', { one: 'q', other }), { field: other })
   }
   const department = code === undefined ? undefined : { enterpriseCode: enterprise, code }
+  const only = department || enterprise === '' ? undefined : enterprise
   const found = async (text: string) => {
     const { employees, isCut, departments: _, ...asked } = await findPeople(services, ask, text, limit + 1)
     const more = isCut || employees.length > limit
     return { items: employees.slice(0, limit), more, ...asked, next: null }
   }
   const listed = async () => ({
-    ...(await listEmployees(services.pool, { status, department }, { after: cursor, limit })),
+    ...(await listEmployees(
+      services.pool,
+      { status, enterprise: only, department },
+      { after: cursor, limit },
+    )),
     more: false,
     ...HR_NOT_ASKED,
   })
   const [counts, page] = await Promise.all([
-    countStatuses(services.pool),
+    countStatuses(services.pool, only),
     q === undefined ? listed() : found(q),
   ])
   return { counts, ...page }

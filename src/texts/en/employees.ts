@@ -48,6 +48,7 @@ export const employees = {
   'employees.not_found': 'No known user id begins with “{text}”.',
   'employees.not_found.remedy': 'Check whether HR has an employee with exactly this user id',
   'employees.nobody_stands': 'No employee has the status “{status}”.',
+  'employees.nobody_in_enterprise': 'This list has no employee of this enterprise.',
   'employees.nobody_in_department': 'The platform has shown no employee in this department.',
   // The headline: how somebody stands, and what to do.
   'employees.now.in_sync': 'In sync: the platform has confirmed what HR has.',

@@ -47,6 +47,7 @@ export const employees = {
   'employees.not_found': '没有以“{text}”开头的员工 ID。',
   'employees.not_found.remedy': '查看人事系统中是否有该员工 ID',
   'employees.nobody_stands': '没有“{status}”的员工。',
+  'employees.nobody_in_enterprise': '此列表中没有该企业的员工。',
   'employees.nobody_in_department': '平台尚未显示该部门有员工。',
   // The headline: how somebody stands, and what to do.
   'employees.now.in_sync': '已同步：平台已确认与人事系统一致。',

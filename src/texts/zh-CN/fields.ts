@@ -351,8 +351,9 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'By status; those in sync, which are nearly all, are in no list':
     '按状态；绝大多数员工为已同步，不在任何列表中',
   'Code of the department that the platform last showed': '平台最近显示的部门的代码',
-  'Enterprise of the department': '该部门所属的企业',
-  'Employees by status': '员工数，按状态',
+  'Of this enterprise, which may be that of the department': '该企业的；也可以是该部门所属的企业',
+  'Employees by status; with `enterprise` alone, its own':
+    '按状态的员工数；仅给出 `enterprise` 时为该企业的员工数',
   'halted: waiting, while work stands still; no_source: in service, but no HR source has the enterprise; unknown: a case names them, and no run has seen them':
     'halted 表示待发送，但同步已停止；no_source 表示在职，但没有该企业的人事数据源；unknown 表示有异常项提到，但没有同步任务见过',
   'When the platform last confirmed anything': '平台最近一次确认任何内容的时间',

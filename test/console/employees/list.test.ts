@@ -116,8 +116,22 @@ test('a department lists those whom the platform last showed in it', async () =>
   expect(found.length).toBeGreaterThan(100)
 })
 
+test('an enterprise lists its own, all of them and by status, as their counts say', async () => {
+  const counts = await countStatuses(store.pool, 'A')
+  expect(counts).toMatchObject({ in_sync: 1380, held: 30, rejected: 0, waiting: 30 })
+  expect(await everybody({ enterprise: 'A' }, 200)).toHaveLength(1500)
+  for (const status of LISTED) {
+    const found = await everybody({ enterprise: 'A', status })
+    expect(found).toHaveLength(counts[status])
+    expect(found.every(key => key.startsWith('A/'))).toBe(true)
+  }
+  expect(await everybody({ enterprise: 'B' })).toEqual([])
+})
+
 test.each([
   ...LISTED.map(status => [{ status }, 'employee_status'] as const),
+  ...LISTED.map(status => [{ status, enterprise: 'A' }, 'employee_status'] as const),
+  [{ enterprise: 'A' }, 'employee_pkey'] as const,
   [{ department: { enterpriseCode: 'A', code: 'D3' } }, 'employee_department'] as const,
   [{}, 'employee_pkey'] as const,
 ])('a page of %j is read from the index %s', async (filter, index) => {
