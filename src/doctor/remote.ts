@@ -7,7 +7,7 @@ import { strayTriggers, triggeredTables } from '../hr/postgres/trigger.ts'
 import type { TableReadWhole } from '../hr/server.ts'
 import { type HrSource, HrUnavailableError, MappingError, usable } from '../hr/source.ts'
 import type { SourceSettings } from '../hr/source-list.ts'
-import { listenerOf } from '../hr/sources.ts'
+import { hrSettingOf, listenerOf } from '../hr/sources.ts'
 import {
   type ChangedRow,
   findingsOfTimes,
@@ -95,7 +95,11 @@ async function examineAccess(
       )
     if (!config.embedded && writableTables > 0)
       findings.push(
-        warning('hr', message('doctor.may_write', { count: writableTables }), message('doctor.select_only')),
+        warning(
+          'hr',
+          message('doctor.may_write', { count: writableTables }),
+          message('doctor.select_only', { setting: hrSettingOf(settings.name !== '', 'address') }),
+        ),
       )
     return findings
   } catch (error) {
@@ -200,6 +204,10 @@ async function examineTrigger(
         ? ok('trigger', message('doctor.trigger_polled', { seconds: config.HR_POLL_SECONDS }))
         : ok('trigger', message('doctor.trigger_impossible')),
     ]
+  const isNamed = settings.name !== ''
+  const install = message('doctor.install_trigger', {
+    command: `dirsync hr install-trigger${isNamed ? ` --source ${settings.name}` : ''}`,
+  })
   const client = await connectClient(settings.address)
   try {
     const tables = await triggeredTables(client)
@@ -207,28 +215,22 @@ async function examineTrigger(
     const names = namesOf(tables)
     const disabled = namesOf(tables.filter(({ isDisabled }) => isDisabled))
     if (disabled !== '')
-      return [
-        warning(
-          'trigger',
-          message('doctor.trigger_disabled', { names: disabled }),
-          message('doctor.install_trigger'),
-        ),
-      ]
+      return [warning('trigger', message('doctor.trigger_disabled', { names: disabled }), install)]
     if (names === '') return [ok('trigger', message('doctor.no_trigger'))]
     const file = settings.employeesSql
     const { without, strays } = await strayTriggers(client, { file, sql: await readMappingFile(file) })
     if (without.length > 0 && strays.length > 0)
       return [
-        warning(
-          'trigger',
-          message('doctor.trigger_stray', { names: without, others: strays }),
-          message('doctor.install_trigger'),
-        ),
+        warning('trigger', message('doctor.trigger_stray', { names: without, others: strays }), install),
       ]
     if (deployment && (await isHeard(client, listenerOf(deployment.id, settings))))
       return [ok('trigger', message('doctor.trigger_heard', { names }))]
     return [
-      warning('trigger', message('doctor.trigger_unheard', { names }), message('doctor.start_scheduler')),
+      warning(
+        'trigger',
+        message('doctor.trigger_unheard', { names }),
+        message('doctor.start_scheduler', { setting: hrSettingOf(isNamed, 'address') }),
+      ),
     ]
   } catch (error) {
     return [warning('trigger', message('doctor.not_checked', { reason: saidOf(error) }))]

@@ -11,6 +11,18 @@ export interface SourceScope {
   readonly codes: readonly string[] | null
 }
 
+/** Settings of an HR system: their names in HR_SOURCES, and those where there is only one system. */
+const SETTINGS_OF_ONE = {
+  address: 'HR_DATABASE_URL',
+  employees_sql: 'HR_EMPLOYEES_SQL',
+  departments_sql: 'HR_DEPARTMENTS_SQL',
+} as const
+
+/** What people set: beside HR_SOURCES the settings of the only system are refused. */
+export function hrSettingOf(areNamed: boolean, field: keyof typeof SETTINGS_OF_ONE): string {
+  return areNamed ? field : SETTINGS_OF_ONE[field]
+}
+
 /** HR as a whole. */
 export const WHOLE: SourceScope = { name: '', codes: null }
 

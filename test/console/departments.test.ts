@@ -16,17 +16,22 @@ const removed = new ConsoleUnderTest(address => {
   removable = settings.HR_DEPARTMENTS_SQL ?? ''
   return settings
 })
-/** Of two HR systems only the first has departments. */
-const halfMapped = new ConsoleUnderTest(address => {
-  const { employeesSql: employees_sql, departmentsSql } = SAMPLE
+/** Of two HR systems only the first has departments, or none of them. */
+const halfMapped = new ConsoleUnderTest(address => twoSources(address, SAMPLE.departmentsSql))
+const unmappedSources = new ConsoleUnderTest(address => twoSources(address, null))
+function twoSources(address: string, departments_sql: string | null) {
+  const { employeesSql: employees_sql } = SAMPLE
   const file = join(mkdtempSync(join(inject('runFolder'), 'departments-')), 'sources.json')
   const sources = [
-    { name: 'north', address, employees_sql, departments_sql: departmentsSql, enterprise_codes: ['E100'] },
+    {
+      ...{ name: 'north', address, employees_sql, enterprise_codes: ['E100'] },
+      ...(departments_sql !== null && { departments_sql }),
+    },
     { name: 'south', address, employees_sql, enterprise_codes: ['E200'] },
   ]
   writeFileSync(file, JSON.stringify(sources))
   return { HR_SOURCES: file, HR_DATABASE_URL: '', HR_EMPLOYEES_SQL: '' }
-})
+}
 const HOUR = 3_600_000
 
 beforeEach(async () => {
@@ -94,6 +99,20 @@ describe('the page before any department was read', () => {
     expect(body).not.toContain('HR has closed no department')
     expect(body).toContain('Departments are not mapped, so dirsync does not know what HR has closed.')
     expect(body).toContain('Without HR_DEPARTMENTS_SQL no run reads departments.')
+  })
+
+  test('names the setting that is to be set, beside HR_SOURCES the one of its file, and says of a run that it reads none', async () => {
+    for (const [console, setting] of [
+      [unmapped, 'HR_DEPARTMENTS_SQL'],
+      [unmappedSources, 'departments_sql'],
+    ] as const) {
+      const body = await see(console)
+      expect(body).toContain(`Set ${setting} to delete departments that HR closes.`)
+      expect(body).toContain(`Without ${setting} no run reads departments.`)
+      const run = (await console.browse('operator', 'GET', '/departments/run')).body
+      expect(run).toContain(`Set ${setting} to delete departments that HR closes.`)
+      expect(run).not.toMatch(/was read just now|<form[^>]* action="\/departments\/run"/)
+    }
   })
 
   test('says that none was read yet', async () => {

@@ -1,4 +1,6 @@
-import { afterAll, expect, test } from 'vitest'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, expect, inject, test } from 'vitest'
 import { dirsync } from '../cli/dirsync.ts'
 import { createCompany, until } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
@@ -106,6 +108,23 @@ test('the doctor tells of one that is switched off', async () => {
     what: 'public.person: installed, but disabled in HR',
     remedy: 'Install it again: dirsync hr install-trigger',
   })
+})
+
+test('beside HR_SOURCES the doctor tells what to do with the settings of its file', async () => {
+  const { HR_DATABASE_URL, HR_EMPLOYEES_SQL, HR_DEPARTMENTS_SQL, ...settings } = company.settings
+  const file = join(mkdtempSync(join(inject('runFolder'), 'trigger-')), 'sources.json')
+  const north = {
+    ...{ name: 'north', enterprise_codes: [''], address: HR_DATABASE_URL },
+    ...{ employees_sql: HR_EMPLOYEES_SQL, departments_sql: HR_DEPARTMENTS_SQL },
+  }
+  writeFileSync(file, JSON.stringify([north]))
+  const named = { ...settings, HR_SOURCES: file }
+  await company.hr.query('alter table person disable trigger all')
+  const { findings } = (await dirsync(['doctor', '--json'], named)).json()
+  await company.hr.query('alter table person enable trigger all')
+  const remedies = findings.map(({ remedy }: { remedy?: string }) => remedy)
+  expect(remedies).toContain('Install it again: dirsync hr install-trigger --source north')
+  expect(remedies).toContain('Give address a user that may only SELECT.')
 })
 
 test('the doctor tells of one on a table that was replaced', async () => {

@@ -26,7 +26,7 @@ function departments(services: Services): Endpoint[] {
       run: (_ask, { input }) => readDepartmentPage(services, input),
       page: (ask, result) => ({
         title: ask.t('departments.title'),
-        body: departmentsBody(ask, result),
+        body: departmentsBody(ask, result, services.hr),
       }),
     }),
     read({
@@ -38,7 +38,7 @@ function departments(services: Services): Endpoint[] {
       run: () => readDeletions(services),
       page: (ask, result) => ({
         title: ask.t('departments.run'),
-        body: deletionsBody(ask, result),
+        body: deletionsBody(ask, result, services.hr),
       }),
     }),
     action({

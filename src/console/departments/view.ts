@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { type HrSources, hrSettingOf } from '../../hr/sources.ts'
 import { beginning } from '../../lib/text.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import type { Ask } from '../ask.ts'
@@ -34,7 +35,7 @@ import type { Department } from './read.ts'
 const MOST = 1000
 
 /** Departments that are about to be deleted, what prevents it, and the tree, level by level. */
-export function departmentsBody(ask: Ask, result: DepartmentsResult): SafeHtml {
+export function departmentsBody(ask: Ask, result: DepartmentsResult, hr: MappedHr): SafeHtml {
   const { t } = ask
   const { way } = result
   const here = way.at(-1)
@@ -47,15 +48,24 @@ export function departmentsBody(ask: Ask, result: DepartmentsResult): SafeHtml {
           : [],
     },
   )}
-  ${result.has_mapping ? '' : alert('info', t('departments.no_mapping'), t('departments.no_mapping.remedy'))}
+  ${result.has_mapping ? '' : notMapped(ask, hr)}
   ${enterprises(ask, result)}
   ${here ? breadcrumb(ask, result) : ''}
   ${here ? itself(ask, result, here) : candidates(ask, result)}
   ${section(
     here ? t('departments.below', { department: beginning(here.dept_code, 80) }) : t('departments.top'),
-    level(ask, result),
+    level(ask, result, hr),
   )}
   ${pager(ask, result.next)}`
+}
+
+/** HR, as far as its departments are mapped. */
+type MappedHr = Pick<HrSources, 'areNamed' | 'hasDepartments'>
+
+const setting = ({ areNamed }: MappedHr) => ({ setting: hrSettingOf(areNamed, 'departments_sql') })
+
+function notMapped({ t }: Ask, hr: MappedHr): SafeHtml {
+  return alert('info', t('departments.no_mapping'), t('departments.no_mapping.remedy', setting(hr)))
 }
 
 /** More than this are chosen from a list. */
@@ -214,7 +224,7 @@ function runLink({ t }: Ask, run: number, part: '' | '/plan' = ''): SafeHtml {
   return html`<a href="/runs/${run}${part}">${t('setup.to.run', { run: String(run) })}</a>`
 }
 
-function level(ask: Ask, { items, way, has_mapping, is_read }: DepartmentsResult): SafeHtml {
+function level(ask: Ask, { items, way, has_mapping, is_read }: DepartmentsResult, hr: MappedHr): SafeHtml {
   const { t } = ask
   const columns: Column<Department>[] = [
     {
@@ -255,6 +265,7 @@ function level(ask: Ask, { items, way, has_mapping, is_read }: DepartmentsResult
                 : has_mapping
                   ? 'departments.none.unread'
                   : 'departments.none.unmapped',
+              setting(hr),
             ),
           ),
     href: row => departmentPath(row.enterprise_code, row.dept_code),
@@ -280,8 +291,10 @@ function employeesOf(ask: Ask, enterprise: string, department: string, n: number
 }
 
 /** What a run would do, shown before it is started. */
-export function deletionsBody(ask: Ask, result: DeletionsResult): SafeHtml {
+export function deletionsBody(ask: Ask, result: DeletionsResult, hr: MappedHr): SafeHtml {
   const { t, language } = ask
+  // Nothing was read, and a run would do nothing.
+  if (!hr.hasDepartments) return html`${head(t('departments.run'))}${notMapped(ask, hr)}`
   const { total, count, waiting, held, held_runs, deletions, unread } = result
   return html`${head(t('departments.run'))}
   <div class="stack">

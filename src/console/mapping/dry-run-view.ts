@@ -1,6 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { qualified } from '../../directory/employee.ts'
 import type { Place } from '../../hr/errors.ts'
+import { hrSettingOf } from '../../hr/sources.ts'
 import { DIFFERENCES } from '../../sync/plan/dry-run-tables.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
@@ -340,8 +341,9 @@ function differencesOf({ t }: Ask, compared: Record<string, number>): Block {
 }
 
 /** Whether there is something to adopt, and how. */
-function adoption({ t }: Ask, { adopt }: DryRunResult): Block[] {
-  if (adopt === null) return [{ text: t('mapping.adopt.unread') }]
+function adoption({ t }: Ask, { adopt, source }: DryRunResult): Block[] {
+  if (adopt === null)
+    return [{ text: t('mapping.adopt.unread', { setting: hrSettingOf(source !== '', 'employees_sql') }) }]
   if (adopt.is_in_use) return [{ text: t('mapping.adopt.in_use') }]
   return [
     { text: t('mapping.adopt.how', { file: adopt.file }) },

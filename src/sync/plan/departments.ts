@@ -2,7 +2,7 @@ import { type DueDeletion, type KnownDepartment, planDeletions } from '../../dir
 import { qualified } from '../../directory/employee.ts'
 import type { DepartmentCount, DepartmentsInHr, HrDepartmentRow } from '../../hr/departments.ts'
 import { HrDeliveryError } from '../../hr/source.ts'
-import type { NamedSource, SourceScope } from '../../hr/sources.ts'
+import { hrSettingOf, type NamedSource, type SourceScope } from '../../hr/sources.ts'
 import { type ClientBase, databaseTime, type Pool } from '../../lib/database.ts'
 import { traced } from '../../lib/tracing.ts'
 import { type Message, message, type Said, saidBy } from '../../texts/message.ts'
@@ -170,7 +170,7 @@ export function withoutDepartments(
   { codes }: Pick<SourceScope, 'codes'>,
   key: 'said.no_departments_sql' | 'said.older_without_departments' = 'said.no_departments_sql',
 ): Message {
-  return message(key, { setting: codes ? 'departments_sql' : 'HR_DEPARTMENTS_SQL' })
+  return message(key, { setting: hrSettingOf(codes !== null, 'departments_sql') })
 }
 
 export function employeeUnlocated(enterpriseCode: string, unlocated: DepartmentFacts['unlocated']): Message {

@@ -6,7 +6,7 @@ export const departments = {
   'departments.missing': 'missing in HR',
   'departments.deleted': 'deleted on the platform',
   'departments.no_mapping': 'Departments are not mapped, so none is ever deleted.',
-  'departments.no_mapping.remedy': 'Set HR_DEPARTMENTS_SQL to delete departments that HR closes.',
+  'departments.no_mapping.remedy': 'Set {setting} to delete departments that HR closes.',
   'departments.enterprises': 'Enterprises',
   'departments.own_enterprise': '(none)',
   'departments.way': 'The way from the top',
@@ -45,7 +45,7 @@ export const departments = {
   'departments.none': 'No department is known.',
   'departments.none.remedy': 'A run of departments reads them from HR.',
   'departments.none.unread': 'No run reads the departments of this enterprise.',
-  'departments.none.unmapped': 'Without HR_DEPARTMENTS_SQL no run reads departments.',
+  'departments.none.unmapped': 'Without {setting} no run reads departments.',
   'departments.none_below': 'No department is below this one.',
   // What a run would do.
   'departments.run': 'Delete departments',

@@ -67,7 +67,7 @@ export const mapping = {
   'mapping.adopt.how':
     'It is not the mapping in use. To adopt it, put it into {file}. The next run reads it.',
   'mapping.adopt.unread':
-    'The file of the mapping in use cannot be read. To adopt this SELECT, put it into the file of HR_EMPLOYEES_SQL.',
+    'The file of the mapping in use cannot be read. To adopt this SELECT, put it into the file of {setting}.',
   'mapping.adopt.then': 'Then',
   'mapping.verdict.running': 'A run with it would be sent without approval.',
   'mapping.verdict.held': 'A run with it would be held.',

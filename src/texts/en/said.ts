@@ -1043,7 +1043,7 @@ export const saidTexts = {
   'doctor.hidden_rows':
     'row-level security decides which rows of {names} the HR user sees, and may hide all of them',
   'doctor.show_rows': 'Give the HR user a policy that shows all employees, or BYPASSRLS.',
-  'doctor.select_only': 'Give HR_DATABASE_URL a user that may only SELECT.',
+  'doctor.select_only': 'Give {setting} a user that may only SELECT.',
   'doctor.correct_mapping': 'Correct the mapping file.',
   'doctor.grant_select': 'Grant the HR user USAGE on the schema and SELECT on its tables.',
   'doctor.correct_file': 'Correct the file, or the setting that names it.',
@@ -1079,9 +1079,9 @@ export const saidTexts = {
   'doctor.trigger_disabled': '{names}: installed, but disabled in HR',
   'doctor.trigger_stray':
     'installed on {others}, which the mapping does not read, and not on {names}, which it reads: was a table replaced by a new one?',
-  'doctor.install_trigger': 'Install it again: dirsync hr install-trigger',
+  'doctor.install_trigger': 'Install it again: {command}',
   'doctor.start_scheduler':
-    'Start a scheduler. Where one runs, HR_DATABASE_URL must not lead through a pooler or to a replica.',
+    'Start a scheduler. Where one runs, {setting} must not lead through a pooler or to a replica.',
   'doctor.not_checked': 'not checked: {reason}',
   'doctor.because_paused': 'not checked, because all calls are paused',
   'doctor.because_held_off': 'not checked, because the platform wants no calls at present',

@@ -8,7 +8,7 @@ export const departments = {
   'departments.missing': '人事系统中缺失',
   'departments.deleted': '已在平台删除',
   'departments.no_mapping': '未配置部门映射，不会删除任何部门。',
-  'departments.no_mapping.remedy': '如需删除人事系统已撤销的部门，请设置 HR_DEPARTMENTS_SQL。',
+  'departments.no_mapping.remedy': '如需删除人事系统已撤销的部门，请设置 {setting}。',
   'departments.enterprises': '企业',
   'departments.own_enterprise': '（无）',
   'departments.way': '上级路径',
@@ -44,7 +44,7 @@ export const departments = {
   'departments.none': '尚无部门信息。',
   'departments.none.remedy': '部门同步任务会从人事系统读取部门。',
   'departments.none.unread': '没有同步任务读取该企业的部门。',
-  'departments.none.unmapped': '未设置 HR_DEPARTMENTS_SQL，任何同步任务都不会读取部门。',
+  'departments.none.unmapped': '未设置 {setting}，任何同步任务都不会读取部门。',
   'departments.none_below': '没有下级部门。',
   // What a run would do.
   'departments.run': '删除部门',
