@@ -306,6 +306,20 @@ describe('each source is checked by itself', () => {
     await expect(previewDeletions(store.pool, alone, LIMITS)).rejects.toBeInstanceOf(HrUnavailableError)
   })
 
+  test('a look at departments to be deleted names the source of which none is', async () => {
+    await hire(shanghai.pool, people('E1', 2))
+    await shanghai.pool.query(`insert into department values ('E1', 'D0', null, true)`)
+    const hr = await settle([
+      source('shanghai', ['E1'], shanghai.url, DEPARTMENTS),
+      source('beijing', ['E2'], beijing.url, DEPARTMENTS),
+    ])
+    await plan(hr, 'shanghai')
+    await plan(hr, 'shanghai', 'departments')
+    expect(worded(await previewDeletions(store.pool, hr, LIMITS))).toMatchObject({
+      unread: expect.stringMatching(/^HR source beijing: \S/),
+    })
+  })
+
   test('a look at departments to be deleted locks none while HR is slow', async () => {
     await shanghai.pool.query(`insert into department values ('E1', 'D0', null, true)`)
     const hr = await settle([

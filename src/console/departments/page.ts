@@ -7,7 +7,7 @@ import { onlyRow, type Pool, rolledBack } from '../../lib/database.ts'
 import { departmentFacts, departmentsVerdict } from '../../sync/plan/departments.ts'
 import { heldRun } from '../../sync/runs/run.ts'
 import type { RunLimits } from '../../sync/runs/safety.ts'
-import type { Said } from '../../texts/message.ts'
+import { message, type Said } from '../../texts/message.ts'
 
 /** What a run that deletes departments would do now. */
 export interface DeletionPreview {
@@ -55,7 +55,8 @@ export async function previewDeletions(
         const before = await heldRun(db, ['departments'], source.name)
         if (before === null) preview.isHeld = true
         else preview.heldRuns.push(before.id)
-      } else if (why) preview.unread.push(why)
+      } else if (why)
+        preview.unread.push(hr.areNamed ? message('said.of_source', { name: source.name, reason: why }) : why)
       preview.total += facts.total
       preview.deletions.push(...facts.deletions)
     }
