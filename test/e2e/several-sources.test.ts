@@ -189,6 +189,17 @@ test('a run whose source goes away in the middle of its work is no success', asy
   expect(other.stdout).not.toContain('beijing')
 })
 
+test('a mapping tried on one source is adopted by a run of that one, and who else has its file is told', async () => {
+  await using group = await createGroup()
+  const { settings } = group
+  const file = join(dirname(settings.HR_SOURCES ?? ''), 'new.sql')
+  await writeFile(file, "select userid, concat(name, '!') as name, active from person")
+  const { stdout } = await dirsync(['plan', '--mapping', file, '--source', 'beijing'], settings)
+  const words = stdout.replaceAll(/\s+/g, ' ')
+  expect(words).toMatch(/put it into \S+employees\.sql\..* This file is the mapping of shanghai too, /)
+  expect(stdout).toMatch(/ resync --source beijing\n/)
+})
+
 test('beside a process that still has the single HR, no one vanishes, and that process reports that it stands by', async () => {
   await using group = await createGroup()
   const { own, shanghai, settings } = group

@@ -341,13 +341,23 @@ function differencesOf({ t }: Ask, compared: Record<string, number>): Block {
 }
 
 /** Whether there is something to adopt, and how. */
-function adoption({ t }: Ask, { adopt, source }: DryRunResult): Block[] {
+function adoption({ t, language }: Ask, { adopt, source }: DryRunResult): Block[] {
   if (adopt === null)
     return [{ text: t('mapping.adopt.unread', { setting: hrSettingOf(source !== '', 'employees_sql') }) }]
   if (adopt.is_in_use) return [{ text: t('mapping.adopt.in_use') }]
   return [
     { text: t('mapping.adopt.how', { file: adopt.file }) },
-    { commands: t('mapping.adopt.then'), lines: ['resync'] },
+    ...(adopt.shared_with.length === 0
+      ? []
+      : [
+          {
+            text: t('mapping.adopt.shared', {
+              sources: new Intl.ListFormat(language).format(adopt.shared_with),
+              source,
+            }),
+          },
+        ]),
+    { commands: t('mapping.adopt.then'), lines: [source === '' ? 'resync' : `resync --source ${source}`] },
   ]
 }
 

@@ -128,7 +128,11 @@ export const DryRunResult = DryRunLine.extend({
     })
     .nullable(),
   adopt: z
-    .object({ file: z.string(), is_in_use: z.boolean().describe('true: the file holds this SELECT already') })
+    .object({
+      file: z.string(),
+      is_in_use: z.boolean().describe('true: the file holds this SELECT already'),
+      shared_with: z.array(z.string()).describe('Other HR sources that have this file as their mapping'),
+    })
     .nullable()
     .describe('The file of the mapping in use; null: it cannot be read'),
   ...listOf(DryRunEntity).shape,
@@ -143,9 +147,11 @@ export async function readDryRunResult(
   const found = await readDryRun(pool, id)
   if (!found) throw new Problem('not_found', message('said.no_such_dry_run', { id }))
   const { cursor: after, limit, what: reason } = query
-  const [page, file] = await Promise.all([
+  const others = found.source === '' ? [] : hr.all.filter(({ name }) => name !== found.source)
+  const [page, file, ...files] = await Promise.all([
     dryRunPage(pool, id, { after, limit, reason }),
     employeesFile(found.source === '' ? hr.all[0] : hr.named(found.source)),
+    ...others.map(employeesFile),
   ])
   const { summary } = found
   return {
@@ -167,7 +173,11 @@ export async function readDryRunResult(
       empty: summary.empty,
       stored: summary.stored,
     },
-    adopt: file && { file: file.file, is_in_use: statementOf(file.sql) === statementOf(found.mapping) },
+    adopt: file && {
+      file: file.file,
+      is_in_use: statementOf(file.sql) === statementOf(found.mapping),
+      shared_with: others.flatMap((other, i) => (files[i]?.file === file.file ? [other.name] : [])),
+    },
     ...page,
   }
 }

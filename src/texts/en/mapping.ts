@@ -66,6 +66,8 @@ export const mapping = {
   'mapping.adopt.in_use': 'It is the mapping in use: there is nothing to adopt.',
   'mapping.adopt.how':
     'It is not the mapping in use. To adopt it, put it into {file}. The next run reads it.',
+  'mapping.adopt.shared':
+    'This file is the mapping of {sources} too, where the SELECT was not tried by this dry run: try it there, or give {source} a file of its own.',
   'mapping.adopt.unread':
     'The file of the mapping in use cannot be read. To adopt this SELECT, put it into the file of {setting}.',
   'mapping.adopt.then': 'Then',

@@ -63,6 +63,8 @@ export const mapping = {
   'mapping.differences': '该 SELECT 会影响 {count, plural, other {#}} 名员工。',
   'mapping.adopt.in_use': '与当前映射相同，无需采用。',
   'mapping.adopt.how': '与当前映射不同。如需采用，请将其写入 {file}，下一次同步任务即会读取。',
+  'mapping.adopt.shared':
+    '该文件也是 {sources} 的映射，而本次试运行未在其中试用此 SELECT：请在其中也试用，或为 {source} 单独使用一个文件。',
   'mapping.adopt.unread': '无法读取当前映射的文件。如需采用，请将此 SELECT 写入 {setting} 所指的文件。',
   'mapping.adopt.then': '然后',
   'mapping.verdict.running': '使用它的同步任务会直接执行。',
