@@ -1,6 +1,8 @@
 import { type EmployeeKey, qualified } from '../../directory/employee.ts'
 import { HrUnavailableError, isOfHr } from '../../hr/source.ts'
+import type { Pool } from '../../lib/database.ts'
 import { within } from '../../lib/waiting.ts'
+import { UNRESOLVED } from '../../sync/cases/cases.ts'
 import { enterpriseCodes, findEmployees, knownInHr } from '../../sync/outbox/employee.ts'
 import { message } from '../../texts/message.ts'
 import { Problem } from '../problem.ts'
@@ -51,7 +53,9 @@ export async function employeesNamed(
   name: string,
 ): Promise<{ keys: EmployeeKey[]; silent: string[] }> {
   const { pool, hr, hrMs = HR_MS } = services
-  const known = await findEmployees(pool, [name])
+  const found = await findEmployees(pool, [name])
+  // A row that no run plans has a case all the same.
+  const known = found.length > 0 ? found : await namedInCase(pool, name)
   if (known.length > 0) return { keys: known, silent: [] }
   const options = { expected: (missing: EmployeeKey[]) => knownInHr(pool, missing), timeoutMs: hrMs }
   try {
@@ -62,6 +66,19 @@ export async function employeesNamed(
     if (isOfHr(error)) return { keys: [], silent: ['HR'] }
     throw error
   }
+}
+
+/** Whom an unresolved case names so: `enterprise/userid`. */
+async function namedInCase(db: Pool, name: string): Promise<EmployeeKey[]> {
+  const slash = name.indexOf('/')
+  if (slash < 0) return []
+  const key = { enterpriseCode: name.slice(0, slash), userid: name.slice(slash + 1) }
+  const { rowCount } = await db.query(
+    `select from dirsync.dead_letter d
+     where enterprise_code = $1 and entity = 'employee' and entity_key = $2 and ${UNRESOLVED} limit 1`,
+    [key.enterpriseCode, key.userid],
+  )
+  return rowCount ? [key] : []
 }
 
 function codesOf({ pool, config }: Knows): Promise<string[]> {

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
 import type { Pool } from '../../lib/database.ts'
 import type { PlatformClient } from '../../platform/client.ts'
-import { SHOWN_EMPLOYEE_STATUSES } from '../../sync/health/figures.ts'
 import { aliveProcesses, countRoles } from '../../sync/processes/process.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message } from '../../texts/message.ts'
@@ -17,7 +16,7 @@ import { HR_MS, type Knows } from './key.ts'
 import { countStatuses, LISTED, ListedEmployee, listEmployees } from './list.ts'
 import { findPeople, HR_NOT_ASKED, HrFailure, HrLeftOut, HrSearch } from './search.ts'
 import { STEP_TEXTS, STEPS, type Step, stepsNow, stepsOf } from './steps.ts'
-import { EmployeeStory, readEmployeeStory } from './story.ts'
+import { EmployeeStatus, EmployeeStory, employeeStatusOf, readEmployeeStory } from './story.ts'
 
 // The list
 
@@ -110,7 +109,7 @@ export type StepResult = z.infer<typeof StepResult>
 export const EmployeeResult = EmployeeStory.extend({
   enterprise_code: z.string(),
   userid: z.string(),
-  status: z.enum([...SHOWN_EMPLOYEE_STATUSES, 'unknown']).describe('unknown: no run has seen the employee'),
+  status: EmployeeStatus,
   hr: z
     .enum(['present', 'left', 'absent', 'duplicate', 'invalid', 'unknown', 'not_asked'])
     .describe('unknown: HR could not be asked, see hr_error'),
@@ -183,7 +182,7 @@ export async function readEmployee(
   return {
     enterprise_code: key.enterpriseCode,
     userid: key.userid,
-    status: story.record?.status ?? 'unknown',
+    status: employeeStatusOf(story),
     ...view,
     ...story,
     roles_alive: countRoles(processes),

@@ -1,6 +1,6 @@
 import { openStates } from '../../sync/cases/cases.ts'
 import { type MessageKey, type Said, saysFirst } from '../../texts/message.ts'
-import { type EmployeeStory, waitingUpdateOf } from './story.ts'
+import { type EmployeeStory, employeeStatusOf, waitingUpdateOf } from './story.ts'
 
 /**
  * How an employee stands in five steps, by the last attempt or by what waits since: HR's row is read, it is in scope, it is
@@ -304,6 +304,8 @@ function isGivenUp(error: Said | null): boolean {
 function withoutAttempt(story: EmployeeStory): Five {
   const { record } = story
   const work = waitingUpdateOf(story)
+  if (!record && !work && employeeStatusOf(story) === 'no_source')
+    return [say('skipped', 'read_no_source'), ...FOUR_NOT_REACHED]
   if (!record && !work)
     return [say('waiting', 'read_not_yet'), say('waiting', 'scope_unknown'), LATER, LATER, LATER]
   if (work?.replan_at) return [READ, IN_SCOPE, say('waiting', 'checked_row_changed'), LATER, LATER]

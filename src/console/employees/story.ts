@@ -49,6 +49,12 @@ export const PendingWork = z.object({
 export const PENDING_COLUMNS = `operation, detail, run_id, attempts, nullif(not_before, 'infinity') as not_before, replan_at,
                 enqueued_at, created_at, named, ${haltWhere(holdsBack('p'))} as halt`
 
+/** How an employee stands; `unknown`: no run has seen the employee. */
+export const EmployeeStatus = z
+  .enum([...SHOWN_EMPLOYEE_STATUSES, 'unknown'])
+  .describe('unknown: no run has seen the employee')
+type EmployeeStatus = z.infer<typeof EmployeeStatus>
+
 /** Everything stored about one employee, named like the columns. */
 export const EmployeeStory = z.object({
   record: z
@@ -85,6 +91,7 @@ export const EmployeeStory = z.object({
     })
     .nullable()
     .describe('What dirsync keeps; null when no run has seen the employee'),
+  has_source: z.boolean().describe('false: no HR source has the enterprise'),
   pending: z.array(PendingWork),
   attempts: z.array(Attempt).describe('The latest, newest first'),
   dead_letters: z
@@ -149,7 +156,7 @@ const ORDERS = 10
 export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<EmployeeStory> {
   const read = async <Row extends object>(statement: string): Promise<Row[]> =>
     (await db.query<Row>(statement, [key.enterpriseCode, key.userid])).rows
-  const [[record], pending, attempts, dead_letters, bindings, payment_orders, { rows: halts }] =
+  const [[record], [source], pending, attempts, dead_letters, bindings, payment_orders, { rows: halts }] =
     await Promise.all([
       read<NonNullable<EmployeeStory['record']>>(
         `select active, status = 'in_sync' as in_sync, platform_state, dept_code,
@@ -163,6 +170,9 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
                                                         when e.held_hash is null then 'vanished' else 'left' end)
                  from (${HELD_DECISION}) o join dirsync.sync_run c on c.id = coalesce(o.part_run, o.run)) as held
          from dirsync.employee e where enterprise_code = $1 and userid = $2`,
+      ),
+      read<Pick<EmployeeStory, 'has_source'>>(
+        `select ${hasSource('k')} as has_source from (values ($1, $2)) k (enterprise_code, userid)`,
       ),
       read<EmployeeStory['pending'][number]>(
         `select ${PENDING_COLUMNS}
@@ -197,7 +207,16 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
         [key.enterpriseCode],
       ),
     ])
-  return { record: record ?? null, pending, attempts, dead_letters, bindings, halts, payment_orders }
+  return {
+    record: record ?? null,
+    has_source: source?.has_source ?? true,
+    ...{ pending, attempts, dead_letters, bindings, halts, payment_orders },
+  }
+}
+
+/** Status of an employee: of one whom a case alone names, that no HR source has the enterprise. */
+export function employeeStatusOf({ record, has_source, dead_letters }: EmployeeStory): EmployeeStatus {
+  return record?.status ?? (!has_source && dead_letters.length > 0 ? 'no_source' : 'unknown')
 }
 
 /** What the next attempt will know about an employee. */

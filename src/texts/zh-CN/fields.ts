@@ -554,6 +554,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Share of empty values per column among employees in service, 0 to 1': '各列在在职员工中的空值占比，0 到 1',
   'Employees whose differences are stored': '已保存差异的员工',
   'The file of the mapping in use; null: it cannot be read': '当前映射的文件；null 表示无法读取',
+  'false: no HR source has the enterprise': 'false 表示没有该企业的人事数据源',
   'Other HR sources that have this file as their mapping': '以该文件为映射的其他人事数据源',
   'true: the file holds this SELECT already': 'true 表示文件中已是该 SELECT',
   // money

@@ -418,3 +418,24 @@ test('one whose enterprise no HR source has is not called in sync, and no sync i
     'No HR source has the enterprise of',
   )
 })
+
+test('one of a case whom no run has seen, and whose enterprise no HR source has, is promised no run', async () => {
+  await console.pool.query(
+    `insert into dirsync.dead_letter (enterprise_code, entity, entity_key, operation, category, message, remedy)
+     values ('E9', 'employee', 'stray', 'update-employee', 'invalid_hr_row', '[]', '[]')`,
+  )
+  await hasSource('E1')
+  const { status, enterprise_code, steps } = (
+    await console.ask('viewer', 'GET', '/api/v1/employees/E9~1stray?hr=no')
+  ).json()
+  expect({ status, enterprise_code }).toEqual({ status: 'no_source', enterprise_code: 'E9' })
+  expect(steps[0]).toMatchObject({ state: 'skipped', text: 'read_no_source' })
+  const body = await pageOf('E9~1stray')
+  expect(body).toContain('No HR source has this employee’s enterprise, so no run looks at them.')
+  expect(body).not.toMatch(/Sync now<\/|The next run will tell/)
+  // Without the case the name may be a user id with a slash.
+  expect((await console.ask('viewer', 'GET', '/api/v1/employees/E9~1other?hr=no')).json()).toMatchObject({
+    enterprise_code: '',
+    userid: 'E9/other',
+  })
+})

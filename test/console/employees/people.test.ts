@@ -115,6 +115,7 @@ test.each([
 
 describe('the steps of a run that was started for an employee', () => {
   const story: EmployeeStory = {
+    has_source: true,
     record: {
       active: true,
       in_sync: true,

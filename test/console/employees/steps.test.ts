@@ -38,6 +38,7 @@ const heldBy = (
 function story(differs: Partial<EmployeeStory>): EmployeeStory {
   return {
     record: RECORD,
+    has_source: true,
     pending: [],
     attempts: [],
     dead_letters: [],
