@@ -239,6 +239,35 @@ describe('in the console', () => {
     })
   })
 
+  test('are done for HR once they are for each of its sources', async () => {
+    await console.pool.query(`
+      delete from dirsync.setup; delete from dirsync.examination; delete from dirsync.sync_run;
+      insert into dirsync.hr_source (name, position, kind, address, enterprise_codes)
+        values ('north', 0, 'postgres', 'hr', '{E1}'), ('south', 1, 'postgres', 'hr', '{E2}')`)
+    const run = (source: string, state: string, mapping: string | null, what: object[] = []) =>
+      console.pool.query(
+        `insert into dirsync.sync_run (kind, hr_source, state, mapping, planned_at, finished_at, message)
+         values ('full', $1, $2, $3, case when $2 <> 'failed' then now() end, now(), $4)`,
+        [source, state, mapping, JSON.stringify(what)],
+      )
+    const states = async () => {
+      const steps: SetupStep[] = (await setup()).steps
+      const of = (name: string) => steps.find(({ step }) => step === name)
+      return [of('mapping')?.state, of('plan')?.state, of('sync')?.state]
+    }
+    await run('north', 'done', 'm')
+    const [, ...begun] = await states()
+    expect(begun).not.toContain('done')
+    await run('south', 'done', 'm')
+    expect(await states()).toEqual(['done', 'done', 'done'])
+    await run('south', 'failed', null, [
+      message('said.in_mapping', { place: 'm.sql:1', reason: inWords('wrong') }),
+    ])
+    await run('north', 'done', 'm')
+    expect((await states())[0]).toBe('failed')
+    await console.pool.query('delete from dirsync.hr_source; delete from dirsync.sync_run')
+  })
+
   test('never say that the doctor finds nothing wrong where it warns', async () => {
     await console.pool.query('delete from dirsync.setup; delete from dirsync.examination')
     await console.pool.query(`insert into dirsync.examination values (true, now(), 'test', true, $1)`, [

@@ -7,7 +7,7 @@ import { describeSettings, exampleLine } from '../../doctor/settings.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { HAS_MAPPING } from '../../sync/outbox/claim.ts'
 import type { Asker } from '../../sync/runs/commands.ts'
-import { EMPLOYEE_KINDS_SQL, isUnderWay } from '../../sync/runs/run.ts'
+import { EMPLOYEE_KINDS_SQL, isUnderWay, RUN_SOURCES } from '../../sync/runs/run.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, type Said, says } from '../../texts/message.ts'
 import { inNameOf, note } from '../auth/audit.ts'
@@ -286,6 +286,9 @@ function linesOf(env: Environment, config: Config): SetupLines {
   }
 }
 
+/** SQL: the HR systems of which each has runs of its own, as `s`. */
+const SOURCES = `(values ('changes')) k (kind) cross join lateral ${RUN_SOURCES} s`
+
 async function readFacts({
   pool,
   config,
@@ -293,24 +296,33 @@ async function readFacts({
   const [examination, { rows: runs }, { rows }] = await Promise.all([
     latestExamination(pool),
     pool.query<NonNullable<SetupFacts['run']>>(
-      `select id, state, message, coalesce(finished_at, requested_at) as at from dirsync.sync_run
-       where kind in ${EMPLOYEE_KINDS_SQL} order by id desc limit 1`,
+      // Of each HR source the latest: one that is fine does not make up for another.
+      `select r.* from ${SOURCES}
+       cross join lateral (
+         select id, state, message, coalesce(finished_at, requested_at) as at from dirsync.sync_run
+         where kind in ${EMPLOYEE_KINDS_SQL} and keys = '{}' and hr_source = s.name order by id desc limit 1) r
+       order by r.state in ('failed', 'source_suspect') desc, r.state = 'done', r.id desc limit 1`,
     ),
     pool.query<Omit<SetupFacts, 'examination' | 'has_provider' | 'run' | 'lines'>>({
       name: 'console setup',
       text: `
-        select greatest((select planned_at from dirsync.sync_run
-                         where ${HAS_MAPPING}
-                         order by id desc limit 1),
-                        (select max(planned_at) from dirsync.sync_run
-                         where kind in ${EMPLOYEE_KINDS_SQL} and state in ('held', 'rejected'))) as planned_at,
+        select (select case when bool_and(at is not null) then min(at) end
+                from ${SOURCES}
+                cross join lateral greatest(
+                  (select planned_at from dirsync.sync_run
+                   where ${HAS_MAPPING} and hr_source = s.name order by id desc limit 1),
+                  (select max(planned_at) from dirsync.sync_run
+                   where kind in ${EMPLOYEE_KINDS_SQL} and state in ('held', 'rejected') and hr_source = s.name)) at
+               ) as planned_at,
                (select message from dirsync.halt
                 where category = 'hr_unavailable' order by scope limit 1) as hr_away,
                (select coalesce(jsonb_agg(jsonb_build_object('scope', scope, 'category', category, 'message', message)
                                           order by scope <> '*', scope), '[]')
                 from dirsync.halt where category not in ('hr_unavailable', 'paused')) as platform_halts,
-               exists (select from dirsync.sync_run
-                       where kind in ${EMPLOYEE_KINDS_SQL} and state = 'done') as has_synced,
+               not exists (select from ${SOURCES}
+                           where not exists (select from dirsync.sync_run
+                                             where kind in ${EMPLOYEE_KINDS_SQL} and state = 'done'
+                                               and hr_source = s.name)) as has_synced,
                (select max(created_at) from dirsync.platform_token where app_id = $1) as token_at,
                (select jsonb_build_object(
                   'able', count(*) filter (where source <> 'key' or last_sign_in_at is not null),
