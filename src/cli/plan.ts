@@ -32,6 +32,7 @@ import {
   type NamedFact,
   print,
   printArrow,
+  printAside,
   printJson,
   printNamedFacts,
   printText,
@@ -39,7 +40,7 @@ import {
 } from './output.ts'
 import { createProgress } from './progress.ts'
 import { printScreen } from './shown.ts'
-import { namedSource } from './source.ts'
+import { namedSource, sourcesDiffer } from './source.ts'
 
 interface PlanOptions extends z.output<typeof PlanFilter> {
   cursor?: string
@@ -167,6 +168,8 @@ async function planRun(options: PlanOptions): Promise<void> {
   await context.assertAccount()
   const hr = await context.hr()
   const named = namedSource(hr.all, options.source)
+  const differ = await sourcesDiffer(context)
+  if (differ) printAside(said(differ))
   const plans: SourcePlan[] = []
   for (const source of named ? [named] : hr.all) {
     const planned = await planSource(context, source, options)

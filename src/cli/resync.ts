@@ -16,7 +16,7 @@ import { said, say } from './language.ts'
 import { print, printArrow, printAside, printJson } from './output.ts'
 import { followRun } from './progress.ts'
 import { printScreen } from './shown.ts'
-import { namedSource } from './source.ts'
+import { namedSource, sourcesDiffer } from './source.ts'
 
 interface ResyncOptions {
   full?: true
@@ -85,6 +85,8 @@ async function resync(options: ResyncOptions): Promise<void> {
   const stopped = options.wait ? stopSignal() : undefined
   await using context = await openContext({ handlesSignals: stopped !== undefined })
   await context.assertAccount()
+  const differ = options.source === undefined ? null : await sourcesDiffer(context)
+  if (differ) throw new FailedError(differ)
   namedSource(context.config.sources, options.source)
   const runs = await request(context.commands, options)
   if (stopped) return await wait(context, runs, options, stopped)

@@ -189,6 +189,27 @@ test('a run whose source goes away in the middle of its work is no success', asy
   expect(other.stdout).not.toContain('beijing')
 })
 
+test('while the processes that run have other sources than the file, plan and resync say that they are to be restarted', async () => {
+  await using group = await createGroup()
+  const { settings } = group
+  const file = settings.HR_SOURCES ?? ''
+  await using stack = new AsyncDisposableStack()
+  const service = await startSilently(settings, ['scheduler', 'worker'])
+  stack.defer(() => service.stop())
+  const sources: { name: string }[] = JSON.parse(await readFile(file, 'utf8'))
+  const renamed = sources.map(one => (one.name === 'beijing' ? { ...one, name: 'guangzhou' } : one))
+  await writeFile(file, JSON.stringify(renamed))
+  const restart = /processes that run have other HR sources than this command/
+  for (const name of ['guangzhou', 'beijing'])
+    expect(await dirsync(['resync', '--source', name], settings)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(restart),
+    })
+  expect((await dirsync(['plan'], settings)).stderr).toMatch(restart)
+  await writeFile(file, JSON.stringify(sources))
+  expect((await dirsync(['plan'], settings)).stderr).not.toMatch(restart)
+})
+
 test('a mapping tried on one source is adopted by a run of that one, and who else has its file is told', async () => {
   await using group = await createGroup()
   const { settings } = group

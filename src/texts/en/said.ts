@@ -747,6 +747,8 @@ export const saidTexts = {
   'said.may_be_several': '{name} may be any of several employees: name one as {one} or {other}',
   'said.name_a_source': 'this is about one HR source: name it with --source ({names})',
   'said.source_only_with_sources': '--source works only with HR_SOURCES, which names the HR systems',
+  'said.sources_differ':
+    'the processes that run have other HR sources than this command: restart those with the older settings',
   'said.no_source_of_name': 'there is no HR source {name}: there are {names}',
   'said.fields_missing': 'missing: {names}',
   'said.standard_input': 'standard input',

@@ -780,6 +780,7 @@ export const failures = {
   'said.may_be_several': '{name} 可能是多名员工中的任意一名：请指明，例如 {one} 或 {other}',
   'said.name_a_source': '此命令针对一个人事数据源：请用 --source 指明（{names}）',
   'said.source_only_with_sources': '--source 只能与 HR_SOURCES 同用，后者列出各人事系统',
+  'said.sources_differ': '运行中的进程与本命令的人事数据源不同：请重启仍使用旧设置的一方',
   'said.no_source_of_name': '没有人事数据源 {name}：现有 {names}',
   'said.fields_missing': '缺少：{names}',
   'said.standard_input': '标准输入',
