@@ -83,10 +83,10 @@ export function printFrame(deployment: string | null): void {
   )
 }
 
-/** Called at the end of a command: prints the zone of its times, unless that was done. */
+/** Called at the end of a command: prints the zone of its times, unless that was done, or would follow a JSON document. */
 export function printZone(): void {
   const { isNeeded, isSaid } = zone()
-  if (!isNeeded || isSaid) return
+  if (!isNeeded || isSaid || result().isPrinted) return
   print('')
   printFrame(null)
 }

@@ -4,8 +4,9 @@ import { databaseTime, type Pool } from '../lib/database.ts'
 import { trimText } from '../lib/text.ts'
 import type { SendDeps } from '../money/journal.ts'
 import { adoptMoney } from '../money/open.ts'
-import { paidWith, refundJournal } from '../money/refund.ts'
+import { EARLIER_REFUNDS, paidWith, refundJournal } from '../money/refund.ts'
 import {
+  type RefundOutcome,
   refusalOfAmount,
   refusalOfTopUp,
   type SendOutcome,
@@ -13,7 +14,7 @@ import {
   sendTopUp,
   topUpOf,
 } from '../money/send.ts'
-import { type RefundedSoFar, readRefundedSoFar } from '../money/settle.ts'
+import { type RefundedSoFar, readRefundedSoFar, refundedBefore } from '../money/settle.ts'
 import {
   type RefundRequest,
   refundCreate,
@@ -21,15 +22,16 @@ import {
   topUpApply,
 } from '../platform/operations/money.ts'
 import { orderRecordGet } from '../platform/operations/payment-order.ts'
+import { cents } from '../platform/refund-settlement.ts'
 import { checkedParameters } from '../platform/request.ts'
 import { claimDeployment } from '../sync/health/deployment.ts'
 import { recentRestore } from '../sync/runs/restored.ts'
 import { message } from '../texts/message.ts'
 import { type CommandContext, missingRoles, openContext } from './context.ts'
 import { FailedError, stopSignal } from './failure.ts'
-import { said, say } from './language.ts'
+import { named, said, say } from './language.ts'
 import { ASKED_BY_PERSON, amountText, enterpriseOf, orExplained, remedyOf, stateText } from './look-up.ts'
-import { factLines, factsOf, type NamedFact, print, printJson, shortTime } from './output.ts'
+import { factLines, factsOf, longTime, type NamedFact, print, printJson, shortTime } from './output.ts'
 import { confirm, type GivenRequest, needsQuestion } from './request.ts'
 
 /** How `refund send` and `topup send` proceed once the request is complete; `dirsync platform` uses this, too. */
@@ -45,7 +47,7 @@ const NONE: Defaults = () => ({})
  */
 export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE): Promise<void> {
   let agreed: RefundedSoFar | undefined
-  return sendRequest<RefundRequest>(given, defaults, {
+  return sendRequest<RefundRequest, RefundOutcome>(given, defaults, {
     what: 'refund',
     operation: refundCreate,
     paidWith: ({ outerTradeNo }, pool) => paidWith(pool, outerTradeNo),
@@ -61,7 +63,7 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       return [
         ['order', refund.outerTradeNo],
         ['paid', unasked === null ? (amountText(agreed.paid, asset) ?? say('shell.not_told')) : null],
-        ['refunded_before', unasked ?? amountText(agreed.shown, asset) ?? say('shell.not_told')],
+        ...beforeOf(refund, agreed, asset),
         ['this_refund', amountText(refund.refundAmount, asset)],
         ['number', refund.outerRefundNo],
         ['reason', refund.reason],
@@ -70,18 +72,24 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       ]
     },
     send: (deps, refund, options) => sendRefund(deps, refund, { ...options, agreed }),
-    facts: (refund, { receipt }, asset) => [
+    facts: (refund, { receipt, before }, asset) => [
       ['order', refund.outerTradeNo],
-      ['refunded_before', recordUnasked(refund)],
+      // A person who was asked has read it.
+      ...(agreed || (before.earlier.length === 0 && canAskRecord(refund.outerTradeNo))
+        ? []
+        : beforeOf(refund, before, asset)),
       ['amount', amountText(refund.refundAmount, asset)],
       ['trade', receipt],
     ],
-    document: ({ outerTradeNo, refundAmount }, { number, receipt }) => ({
+    document: ({ outerTradeNo, refundAmount }, { number, receipt, before }) => ({
       outer_refund_no: number,
       outer_trade_no: outerTradeNo,
       refund_amount: refundAmount,
       trade_no: receipt,
       record_asked: canAskRecord(outerTradeNo),
+      refunded_before: before.shown,
+      refunded_at_least: before.atLeast,
+      earlier_refunds: before.earlier,
     }),
     whenUnknown: async ({ number, platformCode }, { pool, program }) => {
       // The database may be away. The outcome is told all the same, or the refund would be sent again.
@@ -100,8 +108,38 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
   })
 }
 
+/** What is refunded of an order already, by its record and by the journal, and which refunds of it the journal has. */
+function beforeOf(
+  { outerTradeNo }: RefundRequest,
+  { shown, atLeast, earlier }: RefundedSoFar,
+  asset: string | null,
+): NamedFact[] {
+  const record = recordUnasked({ outerTradeNo }) ?? amountText(shown, asset) ?? say('shell.not_told')
+  // The record may be behind with what dirsync has sent.
+  const isBehind = refundedBefore({ shown, atLeast }) === null && cents(atLeast) !== 0n
+  const least = amountText(atLeast, asset)
+  return [
+    ['refunded_before', isBehind ? say('shell.refunded_at_least', { record, least }) : record],
+    ...earlier.map(
+      ({ outer_refund_no, refund_amount, state, sent_at, may_still_come }): NamedFact => [
+        'earlier_refund',
+        say(may_still_come ? 'shell.earlier_refund_may_come' : 'shell.earlier_refund', {
+          number: outer_refund_no,
+          amount: amountText(refund_amount, asset),
+          state: named('money_state', state),
+          time: longTime(sent_at),
+        }),
+      ],
+    ),
+    [
+      'earlier_refunds',
+      earlier.length < EARLIER_REFUNDS ? null : say('shell.earlier_refunds', { order: outerTradeNo }),
+    ],
+  ]
+}
+
 /** Says that the record of a refund's order cannot be asked; null if it can. */
-function recordUnasked({ outerTradeNo }: RefundRequest): string | null {
+function recordUnasked({ outerTradeNo }: Pick<RefundRequest, 'outerTradeNo'>): string | null {
   return canAskRecord(outerTradeNo) ? null : say('shell.record_not_asked')
 }
 
@@ -121,7 +159,7 @@ export function sendTopUpRequest(
   althoughOpen: readonly string[] = [],
 ): Promise<void> {
   let agreedAt: Date | undefined
-  return sendRequest<TopUpApplication>(given, defaults, {
+  return sendRequest<TopUpApplication, SendOutcome>(given, defaults, {
     what: 'top_up',
     operation: topUpApply,
     summary: async (application, { pool, logger }) => {
@@ -162,7 +200,7 @@ export function sendTopUpRequest(
 }
 
 /** How the two differ. */
-interface Sending<Request> {
+interface Sending<Request, Outcome extends SendOutcome> {
   what: 'refund' | 'top_up'
   operation: typeof refundCreate | typeof topUpApply
   /** What its amount is in, where that is not always money; null: it is not known. It is asked before anything is sent. */
@@ -172,14 +210,10 @@ interface Sending<Request> {
     request: Request,
     ask: SendDeps & { asset: string | null; signal: AbortSignal },
   ): Promise<NamedFact[]>
-  send(
-    deps: SendDeps,
-    request: Request,
-    options: { actor: string; signal: AbortSignal },
-  ): Promise<SendOutcome>
+  send(deps: SendDeps, request: Request, options: { actor: string; signal: AbortSignal }): Promise<Outcome>
   /** The outcome for people, and for `--json`, where the two differ. */
-  facts(request: Request, outcome: SendOutcome, asset: string | null): NamedFact[]
-  document(request: Request, outcome: SendOutcome): Record<string, unknown>
+  facts(request: Request, outcome: Outcome, asset: string | null): NamedFact[]
+  document(request: Request, outcome: Outcome): Record<string, unknown>
   /** What to do if the outcome is unknown: in words, and as a command. */
   whenUnknown(
     outcome: SendOutcome,
@@ -192,16 +226,17 @@ function resolveCommand(program: string, command: 'refund' | 'topup', number: st
   return `${program} ${command} resolve ${number} --as accepted --reason "…"`
 }
 
-const nameOf = (what: Sending<unknown>['what']) => message(what === 'refund' ? 'said.refund' : 'said.top_up')
+const nameOf = (what: Sending<unknown, SendOutcome>['what']) =>
+  message(what === 'refund' ? 'said.refund' : 'said.top_up')
 
 /**
  * Asks on a terminal, sends through the journal, and reports the truth even after Ctrl-C: nothing was sent, or the
  * outcome is unknown.
  */
-async function sendRequest<Request extends object>(
+async function sendRequest<Request extends object, Outcome extends SendOutcome>(
   { request, json, yes, flagOf }: GivenRequest,
   defaults: Defaults,
-  sending: Sending<Request>,
+  sending: Sending<Request, Outcome>,
 ): Promise<void> {
   const { what, operation } = sending
   const asks = needsQuestion(nameOf(what), yes)
@@ -249,10 +284,10 @@ async function sendRequest<Request extends object>(
  * Reports the outcome.
  * @throws FailedError unless it is accepted
  */
-async function tell<Request>(
-  sending: Sending<Request>,
+async function tell<Request, Outcome extends SendOutcome>(
+  sending: Sending<Request, Outcome>,
   request: Request,
-  outcome: SendOutcome,
+  outcome: Outcome,
   asset: string | null,
   json: boolean,
   context: CommandContext,

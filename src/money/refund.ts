@@ -149,17 +149,39 @@ export async function knownRefunded(
 }
 
 /**
- * Whether a refund of an order may yet be carried out although it is called rejected: a person said so, or nothing was to be seen
- * of it, but the platform has not refused it at once. The code of an answer that left the outcome open is no refusal.
+ * SQL: a refund may yet be carried out although it is called rejected: a person said so, or nothing was to be seen of it, but the
+ * platform has not refused it at once. The code of an answer that left the outcome open is no refusal.
  */
+const MAY_STILL_COME = `(state = 'rejected'
+  and (resolved_by is not null or platform_code is null or settle_attempts > 0))`
+
+/** Whether a refund of an order may yet be carried out although it is called rejected. */
 export async function mayStillCome(db: Pool, outerTradeNo: string): Promise<boolean> {
   const { rows } = await db.query<{ may: boolean }>(
-    `select exists (select from dirsync.refund
-                    where outer_trade_no = $1 and state = 'rejected'
-                      and (resolved_by is not null or platform_code is null or settle_attempts > 0)) as may`,
+    `select exists (select from dirsync.refund where outer_trade_no = $1 and ${MAY_STILL_COME}) as may`,
     [outerTradeNo],
   )
   return onlyRow(rows).may
+}
+
+/** A refund of an order in the journal, as it is shown before another one is sent. */
+export type EarlierRefund = Pick<Refund, 'outer_refund_no' | 'refund_amount' | 'state' | 'sent_at'> & {
+  /** It is called rejected, and may yet be carried out. */
+  may_still_come: boolean
+}
+
+/** Up to so many refunds of an order are shown before another one. */
+export const EARLIER_REFUNDS = 20
+
+/** The refunds of an order in the journal, the latest first. */
+export async function earlierRefunds(db: Pool, outerTradeNo: string): Promise<EarlierRefund[]> {
+  const { rows } = await db.query<EarlierRefund>(
+    `select outer_refund_no, refund_amount, state, sent_at, ${MAY_STILL_COME} as may_still_come
+     from dirsync.refund where outer_trade_no = $1
+     order by sent_at desc, outer_refund_no desc limit ${EARLIER_REFUNDS}`,
+    [outerTradeNo],
+  )
+  return rows
 }
 
 /**

@@ -44,6 +44,11 @@ export interface SendOutcome {
   message: Said | null
 }
 
+/** The outcome of a refund, and what was known to be refunded of its order before it. */
+export interface RefundOutcome extends SendOutcome {
+  before: RefundedSoFar
+}
+
 /**
  * Refunds an order (section 4.10): writes it down, sends it once, stores the answer. If this process dies meanwhile, the
  * settler finds out the outcome.
@@ -57,7 +62,7 @@ export async function sendRefund(
   deps: SendDeps,
   request: RefundRequest,
   options: SendOptions & { agreed?: RefundedSoFar | undefined },
-): Promise<SendOutcome> {
+): Promise<RefundOutcome> {
   checkedParameters(refundCreate, request)
   const { pool, client } = deps
   const refund = {
@@ -89,7 +94,7 @@ export async function sendRefund(
       changeNoted(client, options, 'send_refund', values, () =>
         writeRefund(client, row, options.actor, state, now()),
       )
-    return sendOnce(deps, options, {
+    const outcome = await sendOnce(deps, options, {
       journal: refundJournal,
       number: refund.outer_refund_no,
       begin: () => inTransaction(db, () => write(db)),
@@ -105,6 +110,7 @@ export async function sendRefund(
       call: callOptions => client.refunds.create(request, callOptions),
       ifNotStored: message('said.refund_settles_itself'),
     })
+    return outcome && { ...outcome, before: soFar }
   })
   if (outcome) return outcome
   throw (

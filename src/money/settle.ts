@@ -21,6 +21,8 @@ import { adoptMoney } from './open.ts'
 import {
   type ClaimedRefund,
   claimUnknown,
+  type EarlierRefund,
+  earlierRefunds,
   knownRefunded,
   noteCheck,
   type ReadRefund,
@@ -209,6 +211,8 @@ export interface RefundedSoFar {
   confirmed: string
   /** What was paid for the order, null where its record does not say. */
   paid: string | null
+  /** Its refunds in the journal. */
+  earlier: EarlierRefund[]
 }
 
 /** @throws PlatformError */
@@ -219,7 +223,8 @@ export async function readRefundedSoFar(
 ): Promise<RefundedSoFar> {
   const record = await readRecordToRefund(client, order, options)
   const known = await knownRefunded(pool, order.outer_trade_no)
-  return { ...known, shown: record && refundedAmount(record), paid: record?.pay_amount ?? null }
+  const earlier = await earlierRefunds(pool, order.outer_trade_no)
+  return { ...known, shown: record && refundedAmount(record), paid: record?.pay_amount ?? null, earlier }
 }
 
 /**

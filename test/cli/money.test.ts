@@ -22,7 +22,7 @@ const dirsync = (...args: string[]) => run(args, deployment.settings)
 const plant = (path: string, body: unknown) => controlOf(deployment.emulator.url)('POST', path, body)
 
 beforeAll(async () => {
-  await plant('orders', [...Array(13).keys(), 14].map(orderOf))
+  await plant('orders', [...Array(13).keys(), 14, 16, 17].map(orderOf))
   await plant('accounts', [{ account_openid: ACCOUNT, name: 'Points', balance: '100.00' }])
   await plant('taxpayers', [{ identifier: 'T1', taxpayer_name: 'Example Ltd.' }])
 })
@@ -192,6 +192,24 @@ test.concurrent('more than is left of an order is not sent, and its number stays
   expect(await journal('refund', 14)).toEqual([])
   expect(await sent(number)).toBe(0)
   expect(await dirsync(...refund(14, '--number', number, '--yes'))).toMatchObject({ code: 0 })
+})
+
+test.concurrent('another refund of an order says what dirsync has sent of it, whatever the order record shows', async () => {
+  expect(await dirsync(...refund(16, '--number', `${APP}R-first`, '--yes'))).toMatchObject({ code: 0 })
+  // The record is behind, as while the platform is refunding.
+  await plant('orders', [{ ...orderOf(16), refund_amount: '0.00' }])
+  const { stdout } = await dirsync(...refund(16, '--yes'))
+  expect(stdout).toMatch(/^ +refunded before +0; dirsync knows of at least 12\.50$/m)
+  expect(stdout).toMatch(/^ +earlier refund +test-applicationR-first: 12\.50, accepted, sent \S+$/m)
+  await plant('orders', [{ ...orderOf(16), refund_amount: '0.00' }])
+  expect((await dirsync(...refund(16, '--yes', '--json'))).json()).toMatchObject({
+    refunded_before: '0.00',
+    refunded_at_least: '25.00',
+    earlier_refunds: [
+      { state: 'accepted' },
+      { outer_refund_no: `${APP}R-first`, refund_amount: '12.50', state: 'accepted', may_still_come: false },
+    ],
+  })
 })
 
 test.concurrent('a code that is not listed as a refusal of refunds is reported as unknown', async () => {
@@ -391,6 +409,18 @@ describe('at a terminal', { tags: 'script' }, () => {
     terminal.type('n\r')
     const { screen } = await terminal.ended
     expect(screen).toMatch(/order +\S+2\r\n +refunded before +not asked, so the amount is not checked:/)
+  })
+
+  test.concurrent('the summary says what dirsync has refunded, whatever the order record shows', async () => {
+    const number = `${APP}R-behind`
+    expect(await dirsync(...refund(17, '--number', number, '--yes'))).toMatchObject({ code: 0 })
+    await plant('orders', [{ ...orderOf(17), refund_amount: '0.00' }])
+    const terminal = atTerminal(refund(17), deployment.settings)
+    await terminal.shows(/Send this refund\?/)
+    terminal.type('n\r')
+    const { screen } = await terminal.ended
+    expect(screen).toMatch(/ refunded before +0; dirsync knows of at least 12\.50\r\n/)
+    expect(screen).toMatch(new RegExp(` earlier refund +${number}: 12\\.50, accepted, sent `))
   })
 
   test.concurrent('yes sends it', async () => {

@@ -32,6 +32,7 @@ describe('a refund', () => {
       receipt: '0000000000000001',
       platformCode: null,
       traceId: null,
+      before: { shown: '0.00', atLeast: '0', confirmed: '0', paid: '10.00', earlier: [] },
       message: null,
     })
     expect(worded(await refunds.refund())).toMatchObject({

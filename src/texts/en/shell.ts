@@ -187,6 +187,8 @@ export const shell = {
   'shell.fact.dead_letters': 'dead letters',
   'shell.fact.deal': 'deal',
   'shell.fact.deal_price': 'deal price',
+  'shell.fact.earlier_refund': 'earlier refund',
+  'shell.fact.earlier_refunds': 'more',
   'shell.fact.enterprise': 'enterprise',
   'shell.fact.goods': 'goods',
   'shell.fact.http': 'http',
@@ -261,6 +263,11 @@ export const shell = {
   'shell.not_told': 'not told by the platform',
   'shell.record_not_asked':
     'not asked, so the amount is not checked: the order record takes numbers of 10 to 30 characters',
+  'shell.refunded_at_least': '{record}; dirsync knows of at least {least}',
+  'shell.earlier_refund': '{number}: {amount}, {state}, sent {time}',
+  'shell.earlier_refund_may_come':
+    '{number}: {amount}, {state}, sent {time}; it may have been carried out after all, or be yet',
+  'shell.earlier_refunds': 'there may be earlier ones: `dirsync refund list --number {order}`',
   'shell.would_send.refund': 'This refund would be sent:',
   'shell.would_send.top_up': 'This top-up would be sent:',
   'shell.send.refund': 'Send this refund?',
