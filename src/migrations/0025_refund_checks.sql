@@ -11,14 +11,17 @@ create table dirsync.refund_check (
 );
 create index refund_check_of on dirsync.refund_check (outer_refund_no, id);
 
--- What was called rejected, and was carried out after all, for the alert money_contradicted.
+-- What was called rejected, and was carried out after all, or perhaps, for the alert money_contradicted.
 alter table dirsync.refund add column contradicted_at timestamptz;
 comment on column dirsync.refund.contradicted_at is
-  'When the platform said that the refund was carried out although it had been called rejected; null: it has not.';
+  'When the platform said that the refund was carried out although it had been called rejected. Of one that is called rejected: when more of its order was shown refunded than the other refunds make. Null: neither.';
 alter table dirsync.topup add column contradicted_at timestamptz;
 comment on column dirsync.topup.contradicted_at is
   'When the platform said that the top-up was carried out although it had been called rejected; null: it has not.';
 create index refund_contradicted_at on dirsync.refund (contradicted_at) where contradicted_at is not null;
+-- Those that may yet turn out to be carried out are compared with the mirror.
+create index refund_may_still_come on dirsync.refund (outer_trade_no)
+  where state = 'rejected' and (resolved_by is not null or platform_code is null or settle_attempts > 0);
 create index topup_contradicted_at on dirsync.topup (contradicted_at) where contradicted_at is not null;
 
 -- What was sent for an order or account, and what the platform answered under a trace id.

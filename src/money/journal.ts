@@ -25,7 +25,7 @@ export interface Entry {
   requested_by: string
   sent_at: Date
   settled_at: Date | null
-  /** When the platform said that it was carried out, although it was called rejected. */
+  /** When the outcome that was recorded was contradicted: see {@link contradictionOf}. */
   contradicted_at: Date | null
   platform_code: number | null
   trace_id: string | null
@@ -44,6 +44,20 @@ export const IS_OPEN = `state in ('requested', 'unknown')`
 /** Whether the outcome is open. */
 export function isOpen({ state }: Pick<Entry, 'state'>): boolean {
   return state === 'unknown' || state === 'requested'
+}
+
+/**
+ * How its recorded outcome was contradicted, if it was. As in {@link CONTRADICTED}.
+ *
+ * - `carried_out`: it was called rejected, then the platform said that it was carried out
+ * - `perhaps`: it is called rejected, and more of its order is shown refunded than dirsync's other refunds make
+ */
+export function contradictionOf({
+  state,
+  contradicted_at,
+}: Pick<Entry, 'state' | 'contradicted_at'>): 'carried_out' | 'perhaps' | null {
+  if (contradicted_at === null) return null
+  return state === 'rejected' ? 'perhaps' : 'carried_out'
 }
 
 /** How a call ended. */

@@ -164,6 +164,52 @@ export async function mayStillCome(db: Pool, outerTradeNo: string): Promise<bool
   return onlyRow(rows).may
 }
 
+/** SQL: refunds that the mirror shows, by order; each payment order once, as in {@link tradeNumbersOf}. */
+const MIRRORED_REFUNDS = `
+  select out_trade_no as outer_trade_no, sum(refund_amount) as refunded
+  from (select distinct on (out_trade_no, trade_no) out_trade_no, refund_amount from dirsync.payment_order
+        where out_trade_no in (select outer_trade_no from dirsync.refund
+                               where ${MAY_STILL_COME} and contradicted_at is null)
+        order by out_trade_no, trade_no, changed_at desc, enterprise_code desc) orders
+  group by out_trade_no`
+
+/**
+ * Marks a refund that is called rejected where at least its amount more is shown refunded of its order than was before it and the
+ * other refunds of the journal make, those in doubt included: it may have been carried out after all, unless others have refunded the
+ * order. Of several that fit, the first one, which is one of the others from then on.
+ * @param shown what the record of one order shows refunded; null: look at what the mirror shows of all orders
+ * @returns their numbers
+ */
+export async function noteSurplus(
+  db: Pool,
+  shown: { outer_trade_no: string; refunded: string } | null,
+): Promise<string[]> {
+  const { rows } = await db.query<{ number: string }>(
+    `with shown as (
+       ${shown === null ? MIRRORED_REFUNDS : 'select $1::text as outer_trade_no, $2::numeric as refunded'}
+     ), fitting as (
+       select distinct on (outer_trade_no) r.outer_refund_no
+       from dirsync.refund r join shown using (outer_trade_no)
+       cross join lateral (
+         -- Where it is not known, what was refunded before the first one. Without that, the sum says nothing.
+         select coalesce(r.refunded_before, (array_agg(o.refunded_before order by o.sent_at))[1]) as before,
+                coalesce(sum(o.refund_amount) filter (
+                  where o.outer_refund_no <> r.outer_refund_no
+                    and (r.refunded_before is null or o.sent_at > r.sent_at)
+                    and (o.state <> 'rejected' or o.contradicted_at > o.settled_at)), 0) as others
+         from dirsync.refund o where o.outer_trade_no = r.outer_trade_no) order_of
+       where ${MAY_STILL_COME} and contradicted_at is null and refunded - before - others >= refund_amount
+       order by outer_trade_no, sent_at
+     )
+     update dirsync.refund r set contradicted_at = now()
+     from fitting where r.outer_refund_no = fitting.outer_refund_no
+       and state = 'rejected' and contradicted_at is null
+     returning r.outer_refund_no as number`,
+    shown === null ? [] : [shown.outer_trade_no, shown.refunded],
+  )
+  return rows.map(({ number }) => number)
+}
+
 /** A refund of an order in the journal, as it is shown before another one is sent. */
 export type EarlierRefund = Pick<Refund, 'outer_refund_no' | 'refund_amount' | 'state' | 'sent_at'> & {
   /** It is called rejected, and may yet be carried out. */

@@ -25,6 +25,7 @@ import {
   earlierRefunds,
   knownRefunded,
   noteCheck,
+  noteSurplus,
   type ReadRefund,
   type Refund,
   refundJournal,
@@ -34,6 +35,8 @@ import {
 
 /** How often to look for refunds that are due. */
 const LOOK_EVERY_MS = 2000
+/** How often to compare what was called not carried out with the mirror, which is read far less often. */
+const COMPARE_EVERY_MS = 60_000
 /** Settling yields to calls that a person waits for. */
 const PRIORITY = 1
 /**
@@ -52,8 +55,15 @@ export interface SettleDeps extends SendDeps {
  * number of processes may run it; one at a time asks about a refund.
  */
 export function refundSettler(deps: SettleDeps): Loop {
+  let comparedAt = Number.NEGATIVE_INFINITY
   return new Loop({
-    step: signal => settleDue(deps, signal),
+    step: async signal => {
+      if (performance.now() - comparedAt >= COMPARE_EVERY_MS) {
+        await noteSurplus(deps.pool, null)
+        comparedAt = performance.now()
+      }
+      await settleDue(deps, signal)
+    },
     pauseMs: LOOK_EVERY_MS,
     failed: error => deps.logger.error({ error }, 'refunds cannot be settled; trying again'),
   })
@@ -149,6 +159,7 @@ async function ask(
   try {
     const record = await readOrderRecord(deps.client, refund, options)
     const refundedNow = record && refundedAmount(record)
+    if (refundedNow !== null) await noteSurplus(deps.pool, { outer_trade_no, refunded: refundedNow })
     const facts = { ...ageOf(deps, refund), refundAmount, refundedBefore, refundedNow, platformCode }
     const before = { before: refundedBefore, amount: refundAmount }
     const shown =
@@ -222,9 +233,11 @@ export async function readRefundedSoFar(
   options: CallOptions,
 ): Promise<RefundedSoFar> {
   const record = await readRecordToRefund(client, order, options)
+  const shown = record && refundedAmount(record)
+  if (shown !== null) await noteSurplus(pool, { outer_trade_no: order.outer_trade_no, refunded: shown })
   const known = await knownRefunded(pool, order.outer_trade_no)
   const earlier = await earlierRefunds(pool, order.outer_trade_no)
-  return { ...known, shown: record && refundedAmount(record), paid: record?.pay_amount ?? null, earlier }
+  return { ...known, shown, paid: record?.pay_amount ?? null, earlier }
 }
 
 /**

@@ -188,14 +188,18 @@ export const BORDERS: {
   {
     rule: 'money_contradicted',
     name: 'a refund that was called rejected and was carried out',
-    beyond: { outcomesContradicted: [{ kind: 'refund', count: 1, latest: 'R-1', of: 'T-1' }] },
+    beyond: {
+      outcomesContradicted: [{ kind: 'refund', count: 1, latest: 'R-1', of: 'T-1', how: 'carried_out' }],
+    },
     at: { outcomesContradicted: [] },
-    found: { subject: 'refund', forMs: 0, facts: { count: 1, latest: 'R-1', of: 'T-1' } },
+    found: { subject: 'refund', forMs: 0, facts: { count: 1, latest: 'R-1', of: 'T-1', how: 'carried_out' } },
   },
   {
     rule: 'money_contradicted',
     name: 'a top-up that was called rejected and was carried out',
-    beyond: { outcomesContradicted: [{ kind: 'topup', count: 1, latest: 'U-1', of: 'points' }] },
+    beyond: {
+      outcomesContradicted: [{ kind: 'topup', count: 1, latest: 'U-1', of: 'points', how: 'carried_out' }],
+    },
     at: { outcomesContradicted: [] },
     found: { subject: 'topup' },
   },

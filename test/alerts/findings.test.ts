@@ -310,7 +310,7 @@ describe.each<
   [
     'money_contradicted',
     'fewer of them',
-    { outcomesContradicted: [{ kind: 'refund', count: 1, latest: 'R1', of: 'T1' }] },
+    { outcomesContradicted: [{ kind: 'refund', count: 1, latest: 'R1', of: 'T1', how: 'carried_out' }] },
     /None|未再/,
     { ALERT_MONEY_CONTRADICTED: '2' },
   ],

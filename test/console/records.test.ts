@@ -210,8 +210,26 @@ test('money that was recorded as not carried out and is carried out is something
   expect(body).toContain('Refunds recorded as not carried out were carried out')
   expect(body).toContain('Check order o5 for a second refund')
   expect(body).not.toContain('nothing to do')
-  const contradicted = [{ kind: 'refund', count: 1, latest: 'r5', of: 'o5' }]
+  const contradicted = [{ kind: 'refund', count: 1, latest: 'r5', of: 'o5', how: 'carried_out' }]
   expect((await api('GET', '/money')).json).toMatchObject({ contradicted })
+})
+
+test('a refund that is recorded as not carried out, and may have been, is something to look into', async () => {
+  await console.pool.query(`
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, sent_at, settled_at, contradicted_at)
+    values ('r6', 'o6', 4, 'rejected', 'ann', now() - interval '2 days', now() - interval '1 day', now())`)
+  onTestFinished(
+    async () => void (await console.pool.query(`delete from dirsync.refund where outer_refund_no = 'r6'`)),
+  )
+  const { body } = await console.browse('viewer', 'GET', '/money')
+  expect(body).toContain('A refund may have been carried out after all')
+  expect(body).toContain('Unless others have refunded the order, r6 was carried out.')
+  expect(body).not.toContain('was recorded as not carried out')
+  const refund = await console.browse('viewer', 'GET', '/money/refunds/r6')
+  expect(refund.body).toContain('may have been carried out after all')
+  expect(refund.body).toContain('more is shown refunded of the order')
+  const { events } = (await api('GET', '/money/refunds/r6')).json as { events: { event: string }[] }
+  expect(events.map(({ event }) => event)).toEqual(['sent', 'called_refused', 'shown_otherwise'])
 })
 
 test('a refund that the platform notified of with another amount is something to look into, for a day where its outcome is known', async () => {

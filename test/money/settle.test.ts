@@ -1,13 +1,14 @@
 import { pino } from 'pino'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { refundDetails } from '../../src/console/money/query.ts'
 import type { Loop } from '../../src/lib/loop.ts'
-import { claimUnknown, recordNotification, refundJournal } from '../../src/money/refund.ts'
+import { claimUnknown, noteSurplus, recordNotification, refundJournal } from '../../src/money/refund.ts'
 import { sendRefund } from '../../src/money/send.ts'
-import { refundSettler, settleNow } from '../../src/money/settle.ts'
+import { readRefundedSoFar, refundSettler, settleNow } from '../../src/money/settle.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { SlotPacer } from '../../src/pacing/slot-pacer.ts'
 import { MemorySlots } from '../../src/pacing/slots.ts'
+import { readHealth } from '../../src/sync/health/health.ts'
 import { says } from '../../src/texts/message.ts'
 import { until } from '../helpers/company.ts'
 import { sender, TOP_UP, writeDown, writeTopUpDown } from '../sync/journal.ts'
@@ -603,4 +604,66 @@ test('a top-up whose sender died waits for a person, unknown', async () => {
   await until(
     async () => (await topUpJournal.read(refunds.store.pool, TOP_UP.external_code))?.state === 'unknown',
   )
+})
+
+describe('a refund that was called not carried out', () => {
+  const OTHER = { ...REQUEST, outerRefundNo: `${NO}-2` }
+  const asTester = { actor: 'cli:tester' }
+  const soFar = () => readRefundedSoFar(refunds.deps, { outer_trade_no: ORDER, enterprise_code: '' }, {})
+  const doubted = async () =>
+    (await refunds.store.rows('select * from dirsync.refund where contradicted_at is not null')).map(
+      ({ outer_refund_no }) => outer_refund_no,
+    )
+
+  beforeEach(async () => {
+    await refunds.fault(REFUND_CALL, { httpStatus: 502 })
+    await sendRefund(refunds.deps, REQUEST, asTester)
+    await refundJournal.resolve(refunds.store.pool, NO, 'rejected', 'not there', asTester)
+    await sendRefund(refunds.deps, OTHER, asTester)
+  })
+
+  test('may have been carried out once the order record shows more than the others make', async () => {
+    await soFar()
+    expect(await doubted()).toEqual([])
+    await carryOut()
+    await soFar()
+    expect(await doubted()).toEqual([NO])
+    expect((await readHealth(refunds.store.pool)).outcomesContradicted).toEqual([
+      { kind: 'refund', count: 1, latest: NO, of: ORDER, how: 'perhaps' },
+    ])
+  })
+
+  test('is not doubted for less than its amount, as where others have refunded the order', async () => {
+    await carryOut({ outerRefundNo: `${NO}-elsewhere`, refundAmount: '3.00' })
+    await soFar()
+    expect(await doubted()).toEqual([])
+  })
+
+  test('is doubted when the record is read to settle another one, which explains what it may be itself', async () => {
+    await refunds.fault(REFUND_CALL, { loseAnswer: true })
+    await sendRefund(refunds.deps, { ...OTHER, outerRefundNo: `${NO}-3`, refundAmount: '1.00' }, asTester)
+    await settleNow(refunds.deps, `${NO}-3`)
+    await soFar()
+    expect(await doubted()).toEqual([])
+    await carryOut()
+    await soFar()
+    expect(await doubted()).toEqual([NO])
+  })
+
+  test('may have been carried out once the mirror shows more, each payment order once', async () => {
+    await mirrored()
+    const shows = (refunded: string) =>
+      refunds.store.pool.query('update dirsync.payment_order set refund_amount = $1', [refunded])
+    await shows('4.00')
+    // The order as it was under an enterprise code of before.
+    await refunds.store.pool.query(
+      `insert into dirsync.payment_order (enterprise_code, trade_no, out_trade_no, refund_amount, changed_at)
+       select 'before', trade_no, out_trade_no, 4, now() - interval '1 day' from dirsync.payment_order`,
+    )
+    expect(await noteSurplus(refunds.store.pool, null)).toEqual([])
+    await shows('8.00')
+    settler()
+    await until(async () => (await doubted()).length > 0)
+    expect(await doubted()).toEqual([NO])
+  })
 })

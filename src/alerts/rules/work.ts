@@ -138,12 +138,12 @@ job:dirsync_employees_in_sync:ratio < ${percent / 100}
     },
   },
 
-  /** A refund or top-up that was recorded as not carried out was carried out: another one may have been sent instead. Subject: as above. */
+  /** A refund or top-up that was recorded as not carried out was, or may have been, carried out: another one may have been sent instead. Subject: as above. */
   money_contradicted: {
     severity: 'critical',
     newsIfMore: ['count'],
     meaning:
-      'Refunds, or top-ups, within seven days that were carried out although they were recorded as not carried out before it is an alert.',
+      'Refunds, or top-ups, within seven days that were, or may have been, carried out although they were recorded as not carried out before it is an alert.',
     figure: { min: 1, max: 10_000, default: 1, example: 3 },
     find: ({ outcomesContradicted }, { figure }) =>
       outcomesContradicted
@@ -153,12 +153,13 @@ job:dirsync_employees_in_sync:ratio < ${percent / 100}
       count: facts.number('count'),
       latest: facts.text('latest'),
       of: facts.text('of'),
+      how: facts.text('how'),
     }),
     screen: 'money',
     prometheus: {
       expr: figure => `max by (job, kind) (dirsync_outcomes_contradicted_last_week) >= ${figure}`,
       summary:
-        '{{ $value }} {{ $labels.kind }}(s) that were recorded as not carried out turned out, within seven days, to be carried out',
+        '{{ $value }} {{ $labels.kind }}(s) that were recorded as not carried out turned out, within seven days, to be carried out, or perhaps',
       description: 'A second one may have been sent meanwhile. Check the order, or the account, for one.',
     },
   },

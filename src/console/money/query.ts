@@ -1,7 +1,14 @@
 import { z } from 'zod'
 import { decodeCursor, onePage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
-import { ENTRY_STATES, type Entry, type EntryState, isOpen, TOP_UP_STATES } from '../../money/journal.ts'
+import {
+  contradictionOf,
+  ENTRY_STATES,
+  type Entry,
+  type EntryState,
+  isOpen,
+  TOP_UP_STATES,
+} from '../../money/journal.ts'
 import { adoptMoney } from '../../money/open.ts'
 import {
   checksOf,
@@ -41,7 +48,9 @@ const Row = z.object({
   contradicted_at: z
     .date()
     .nullable()
-    .describe('When the platform said that it was carried out, although it was called rejected'),
+    .describe(
+      'When the platform said that it was carried out, although it was called rejected; of a rejected one: when more of its order was shown refunded than dirsync’s other refunds make',
+    ),
   platform_code: z.int().nullable(),
   trace_id: z.string().nullable(),
   message: SaidText.nullable().describe('What is known about the outcome'),
@@ -103,10 +112,16 @@ export const MoneyList = z.object({
   counts: z.object({ refunds: Counts, topups: Counts }),
   contradicted: z
     .array(
-      z.object({ kind: z.enum(['refund', 'topup']), count: z.int(), latest: z.string(), of: z.string() }),
+      z.object({
+        kind: z.enum(['refund', 'topup']),
+        count: z.int(),
+        latest: z.string(),
+        of: z.string(),
+        how: z.enum(['carried_out', 'perhaps']),
+      }),
     )
     .describe(
-      'Recorded as not carried out and turned out within seven days to be carried out; the latest one, and its order or account',
+      'Recorded as not carried out and turned out within seven days to be carried out, or perhaps; the latest one, its order or account, and whether the platform said so (`carried_out`) or more of the order is shown refunded than dirsync’s other refunds make (`perhaps`)',
     ),
   restored_at: z
     .date()
@@ -186,6 +201,7 @@ const Event = z.object({
     'settled',
     'called_refused',
     'after_all',
+    'shown_otherwise',
     'notified',
     'misfit',
     'resolved',
@@ -219,7 +235,8 @@ export const TopUpDetails = TopUpRow.extend(Told.shape)
 export type TopUpDetails = z.infer<typeof TopUpDetails>
 
 export async function refundDetails(db: Pool, refund: ReadRefund): Promise<RefundDetails> {
-  const { state, settled_at, notified_at, misfit_at, left_to_person_at, next_settle_at } = refund
+  const { state, settled_at, contradicted_at, notified_at, misfit_at, left_to_person_at, next_settle_at } =
+    refund
   const events = eventsOf(refund)
   const [checks, { rowCount }] = await Promise.all([
     checksOf(db, refund.outer_refund_no),
@@ -239,6 +256,9 @@ export async function refundDetails(db: Pool, refund: ReadRefund): Promise<Refun
       })),
       // The check that told the outcome comes first. Settled by its notification, a refund has no other, but an old doubt.
       ...(settled_at?.getTime() === notified_at?.getTime() ? [] : events.slice(1)),
+      ...(contradicted_at && contradictionOf(refund) === 'perhaps'
+        ? [happened('shown_otherwise', contradicted_at)]
+        : []),
       ...(notified_at ? [happened('notified', notified_at)] : []),
       ...(misfit_at ? [happened('misfit', misfit_at)] : []),
     ]),

@@ -45,7 +45,7 @@ export const screen: Screen = {
       select concat_ws(' ',
         (select max(sent_at) from dirsync.refund), (select max(sent_at) from dirsync.topup),
         (select max(settled_at) from dirsync.refund), (select max(settled_at) from dirsync.topup),
-        (select max(notified_at) from dirsync.refund),
+        (select max(notified_at) from dirsync.refund), (select max(contradicted_at) from dirsync.refund),
         (select max(last_at) from dirsync.refused_notification),
         (select string_agg(concat_ws('|', outer_refund_no, state, settle_attempts, left_to_person_at), ','
                            order by outer_refund_no)

@@ -1,4 +1,5 @@
 import { capitalised } from '../../lib/text.ts'
+import { contradictionOf } from '../../money/journal.ts'
 import { waitsForPerson } from '../../money/refund.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
@@ -30,13 +31,16 @@ const TONES: Record<Line['state'], Tone> = {
   notified: 'ok',
 }
 
+const CONTRADICTIONS = { carried_out: 'money.after_all', perhaps: 'money.perhaps' } as const
+
 function stateOf({ t }: Ask, entry: Line): Words {
   // The platform cannot be asked about a top-up.
   const isForPerson = 'outer_refund_no' in entry ? waitsForPerson(entry) : entry.state === 'unknown'
+  const contradiction = contradictionOf(entry)
   const text: Words = [
     term('money_state', entry.state),
     isForPerson ? { soft: [' · ', t('money.for_person')] } : null,
-    entry.contradicted_at ? { soft: [' · ', t('money.after_all')] } : null,
+    contradiction ? { soft: [' · ', t(CONTRADICTIONS[contradiction])] } : null,
     'misfit_at' in entry && entry.misfit_at ? { soft: [' · ', t('money.misfit')] } : null,
   ]
   return { tone: TONES[entry.state], text }
@@ -99,7 +103,7 @@ export function moneyShown(
 function contradictedOf({ t }: Ask, contradicted: MoneyList['contradicted']): Block[] {
   return contradicted.map(({ kind: subject, ...facts }) => ({
     notice: 'bad',
-    title: t('alert.money_contradicted.title', { subject }),
+    title: t('alert.money_contradicted.title', { subject, ...facts }),
     what: t('alert.money_contradicted.what', { subject, ...facts }),
     todo: t('alert.money_contradicted.remedy', { subject, ...facts }),
   }))
@@ -191,8 +195,8 @@ function lines(
       {
         title: t('money.known_since'),
         spare: true,
-        of: ({ settled_at, contradicted_at }) => {
-          const at = contradicted_at ?? settled_at
+        of: entry => {
+          const at = toldAfterAll(entry) ?? entry.settled_at
           return at && { at }
         },
       },
@@ -205,6 +209,11 @@ function lines(
       todo: isFiltered ? t(unfound) : t(`money.none_todo.${kind}`),
     },
   )
+}
+
+/** When the platform said that it was carried out, although it was called rejected. */
+function toldAfterAll(entry: Line): Date | null {
+  return contradictionOf(entry) === 'carried_out' ? entry.contradicted_at : null
 }
 
 function targetOf(entry: Line): string {
@@ -317,12 +326,14 @@ function topUpFacts(ask: Ask, entry: TopUpDetails): Facts {
   ]
 }
 
-function sentFacts(ask: Ask, { enterprise_code, sent_at, requested_by, contradicted_at }: Details): Facts {
+function sentFacts(ask: Ask, entry: Details): Facts {
   const { t } = ask
+  const { enterprise_code, sent_at, requested_by } = entry
+  const until = toldAfterAll(entry)
   return [
     [t('money.enterprise'), enterprise_code && { code: enterprise_code }],
     [t('money.sent'), [{ at: sent_at }, ' ', { soft: actorText(ask, requested_by) }]],
-    [t('money.called_refused'), contradicted_at && { at: contradicted_at }],
+    [t('money.called_refused'), until && { at: until }],
   ]
 }
 

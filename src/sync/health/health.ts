@@ -204,22 +204,25 @@ export const IS_IN_SETTINGS = `seen_at > now() - interval '5 minutes'`
 /** A monitor that does not answer is called at least this often. */
 const CALLED_WITHIN = `interval '15 minutes'`
 
-/** What was called rejected and turned out within seven days to be carried out; the latest one, and its order or account. */
+/** What was called rejected and within seven days was, or may have been, carried out; the latest one, and its order or account. */
 export interface ContradictedMoney {
   kind: 'refund' | 'topup'
   count: number
   latest: string
   of: string
+  /** Whether the platform said that the latest one was carried out, or more of its order is shown refunded than is known. */
+  how: 'carried_out' | 'perhaps'
 }
 
 /** SQL: {@link ContradictedMoney}. */
 export const CONTRADICTED = `
   select kind, count(*)::int as count, (array_agg(number order by at desc))[1] as latest,
-         (array_agg(place order by at desc))[1] as of
-  from (select 'refund' as kind, outer_refund_no as number, outer_trade_no as place, contradicted_at as at
+         (array_agg(place order by at desc))[1] as of,
+         case when (array_agg(state order by at desc))[1] = 'rejected' then 'perhaps' else 'carried_out' end as how
+  from (select 'refund' as kind, outer_refund_no as number, outer_trade_no as place, contradicted_at as at, state
         from dirsync.refund
         union all
-        select 'topup', external_code, account_openid, contradicted_at from dirsync.topup) money
+        select 'topup', external_code, account_openid, contradicted_at, state from dirsync.topup) money
   where at > now() - interval '7 days'
   group by kind order by kind`
 

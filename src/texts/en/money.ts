@@ -87,6 +87,7 @@ export const money = {
   'money.asked_times': 'asked {count, plural, one {once} other {# times}}',
   'money.asked_next': 'Asked next',
   'money.after_all': 'was recorded as not carried out',
+  'money.perhaps': 'may have been carried out after all',
   'money.called_refused': 'Recorded as not carried out until',
   'money.notification': 'Notification',
   'money.although_open': 'Sent despite open',
@@ -106,6 +107,8 @@ export const money = {
   'money.event.settled': 'outcome became known',
   'money.event.called_refused': 'recorded as not carried out',
   'money.event.after_all': 'turned out to be carried out',
+  'money.event.shown_otherwise':
+    'more is shown refunded of the order than dirsync’s other refunds make: it may have been carried out after all, unless others have refunded the order',
   'money.event.notified': 'notification received from the platform',
   'money.event.misfit': 'notification with another order or amount received from the platform',
   'money.event.resolved': 'outcome recorded by a person',

@@ -78,6 +78,7 @@ export const money = {
   'money.asked_times': '已查询 {count, number} 次',
   'money.asked_next': '下次查询',
   'money.after_all': '曾认定为未执行',
+  'money.perhaps': '实际可能已执行',
   'money.called_refused': '认定为未执行，直至',
   'money.notification': '平台通知',
   'money.although_open': '发送时尚未确定的充值',
@@ -96,6 +97,8 @@ export const money = {
   'money.event.settled': '结果已确定',
   'money.event.called_refused': '认定为未执行',
   'money.event.after_all': '实际已执行',
+  'money.event.shown_otherwise':
+    '订单显示的退款多于 dirsync 其他退款之和：这笔退款实际可能已执行，除非该订单由他方退过款',
   'money.event.notified': '收到平台通知',
   'money.event.misfit': '收到订单或金额不一致的平台通知',
   'money.event.resolved': '人工结案',
