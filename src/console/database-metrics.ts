@@ -169,7 +169,7 @@ export const DATABASE_METRICS = {
     read: ({ money }) => Object.entries(money).map(([kind, { unknown }]) => [{ kind }, unknown]),
   },
   dirsync_outcomes_contradicted_last_week: {
-    help: 'Refunds and top-ups that were called rejected and turned out within the last seven days to be carried out, or perhaps.',
+    help: 'Refunds and top-ups that turned out within the last seven days otherwise than recorded, or perhaps.',
     labels: ['kind'],
     read: ({ outcomesContradicted }) =>
       ['refund', 'topup'].map(kind => [{ kind }, countOf(outcomesContradicted, row => row.kind === kind)]),

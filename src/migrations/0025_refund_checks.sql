@@ -14,10 +14,10 @@ create index refund_check_of on dirsync.refund_check (outer_refund_no, id);
 -- What was called rejected, and was carried out after all, or perhaps, for the alert money_contradicted.
 alter table dirsync.refund add column contradicted_at timestamptz;
 comment on column dirsync.refund.contradicted_at is
-  'When the platform said that the refund was carried out although it had been called rejected. Of one that is called rejected: when more of its order was shown refunded than the other refunds make. Null: neither.';
+  'When the platform said that the refund was carried out although it had been called rejected. Of one that is called rejected: when more of its order was shown refunded than the other refunds make, or when the platform answered so although it had been called accepted (then settled_at is the same). Null: none of these.';
 alter table dirsync.topup add column contradicted_at timestamptz;
 comment on column dirsync.topup.contradicted_at is
-  'When the platform said that the top-up was carried out although it had been called rejected; null: it has not.';
+  'When the platform said that the top-up was carried out although it had been called rejected, or the other way round; null: neither.';
 create index refund_contradicted_at on dirsync.refund (contradicted_at) where contradicted_at is not null;
 -- Those that may yet turn out to be carried out are compared with the mirror.
 create index refund_may_still_come on dirsync.refund (outer_trade_no)

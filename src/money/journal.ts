@@ -3,8 +3,9 @@ import type { ClientBase, Pool } from '../lib/database.ts'
 import { LOOK_MS, onlyRow, placeholders, transaction } from '../lib/database.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { PlatformClient } from '../platform/client.ts'
+import type { ContradictedMoney } from '../sync/health/health.ts'
 import { type Asker, actAs, noteCommand } from '../sync/runs/commands.ts'
-import { CodedError, message, type Said, toStore } from '../texts/message.ts'
+import { CodedError, type MessageKey, message, type Said, toStore } from '../texts/message.ts'
 
 /**
  * The journal of what moves money: one table for refunds, one for top-ups, with the same life cycle. A row is written before
@@ -50,14 +51,18 @@ export function isOpen({ state }: Pick<Entry, 'state'>): boolean {
  * How its recorded outcome was contradicted, if it was. As in {@link CONTRADICTED}.
  *
  * - `carried_out`: it was called rejected, then the platform said that it was carried out
- * - `perhaps`: it is called rejected, and more of its order is shown refunded than dirsync's other refunds make
+ * - `perhaps`: it is called rejected, and more of its order was shown refunded since than dirsync's other refunds make
+ * - `refused`: it was called accepted, then the platform answered that it refused it
  */
 export function contradictionOf({
   state,
+  settled_at,
   contradicted_at,
-}: Pick<Entry, 'state' | 'contradicted_at'>): 'carried_out' | 'perhaps' | null {
+}: Pick<Entry, 'state' | 'settled_at' | 'contradicted_at'>): ContradictedMoney['how'] | null {
   if (contradicted_at === null) return null
-  return state === 'rejected' ? 'perhaps' : 'carried_out'
+  if (state !== 'rejected') return 'carried_out'
+  // An answer settles and contradicts in one statement.
+  return settled_at && settled_at < contradicted_at ? 'perhaps' : 'refused'
 }
 
 /** How a call ended. */
@@ -205,11 +210,16 @@ export class Journal<Row extends Entry> {
     await db.query(
       `update ${this.#table}
        set state = case when state = 'notified' then state else $2 end,
-           contradicted_at = case when state = 'rejected' and $2 = 'accepted' then now() else contradicted_at end,
+           contradicted_at = case when (state, $2) in (('rejected', 'accepted'), ('accepted', 'rejected')) then now()
+                                  else contradicted_at end,
            ${receipt} = coalesce(nullif($3, ''), ${receipt}),
-           platform_code = $4, message = $5, trace_id = $6,
+           platform_code = $4, trace_id = $6,
+           -- A person who has said otherwise has not decided it. What they said is kept.
+           message = case when state in ('notified', $2) or resolved_by is null then $5::jsonb
+                          else (case when $5 is null then '[]' else jsonb_build_array($5::jsonb) end)
+                               || jsonb_build_object('key', $7::text, 'values', jsonb_build_object(
+                                    'name', resolved_by, 'money_state', state, 'reason', resolution)) end,
            settled_at = case when state in ('notified', $2) then settled_at else now() end,
-           -- A person who has said otherwise has not decided it.
            resolved_by = case when state in ('notified', $2) then resolved_by end,
            resolution = case when state in ('notified', $2) then resolution end ${this.#askNoMore}
        where ${numberColumn} = $1`,
@@ -220,6 +230,7 @@ export class Journal<Row extends Entry> {
         rejected?.platformCode ?? null,
         toStore(rejected?.message),
         rejected?.traceId ?? null,
+        'said.recorded_before' satisfies MessageKey,
       ],
     )
   }

@@ -139,6 +139,7 @@ function inZone(timeZone: string, { key, values = {} }: Message): Message {
 /** Messages whose name is who did something, as recorded. */
 const TELL_WHO: ReadonlySet<string> = new Set([
   'said.paused_by',
+  'said.recorded_before',
   'said.was_changed_by',
   'said.run_was_approved',
   'said.run_was_rejected',

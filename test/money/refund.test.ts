@@ -1,13 +1,17 @@
 import { describe, expect, test } from 'vitest'
+import { refundDetails } from '../../src/console/money/query.ts'
+import { contradictionOf } from '../../src/money/journal.ts'
 import { readOpenMoney } from '../../src/money/open.ts'
 import {
   claimUnknown,
   noteCheck,
   openRefundOf,
+  type ReadRefund,
   recordNotification,
   refundJournal,
   storeVerdict,
 } from '../../src/money/refund.ts'
+import { readHealth } from '../../src/sync/health/health.ts'
 import { inWords } from '../../src/texts/message.ts'
 import { until } from '../helpers/company.ts'
 import { REFUND, sender, writeDown } from '../sync/journal.ts'
@@ -140,6 +144,24 @@ describe('an answer', () => {
     expect(await stateOf()).toBe('notified')
   })
 
+  test('of the platform that refuses what a person recorded as carried out contradicts it', async () => {
+    await writeDown(store)
+    await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
+    await refundJournal.resolve(store.pool, R1, 'accepted', 'the vendor says so', { actor: 'cli:li' })
+    await refundJournal.storeAnswer(store.pool, R1, REJECTED)
+    const refund = await refundJournal.read(store.pool, R1)
+    expect(refund).toMatchObject({ state: 'rejected', contradicted_at: expect.any(Date), resolved_by: null })
+    expect(worded(refund)?.message).toMatch(/had recorded it as accepted: the vendor says so$/)
+    expect(contradictionOf(refund as ReadRefund)).toBe('refused')
+    expect((await readHealth(store.pool)).outcomesContradicted).toEqual([
+      { kind: 'refund', count: 1, latest: R1, of: REFUND.outer_trade_no, how: 'refused' },
+    ])
+    expect((await refundDetails(store.pool, refund as ReadRefund)).events.map(({ event }) => event)).toEqual([
+      'sent',
+      'refused_after_all',
+    ])
+  })
+
   test('of the platform that contradicts a person is not called their decision', async () => {
     const say = async (state: 'accepted' | 'rejected') => {
       await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
@@ -151,6 +173,9 @@ describe('an answer', () => {
     expect(await refundJournal.read(store.pool, R1)).toMatchObject({
       ...{ state: 'accepted', resolved_by: null, resolution: null },
     })
+    expect(worded(await refundJournal.read(store.pool, R1))?.message).toMatch(
+      /^li .*had recorded it as rejected: the vendor says so$/,
+    )
     await store.clear()
     await writeDown(store)
     await say('accepted')

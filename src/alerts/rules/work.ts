@@ -138,12 +138,12 @@ job:dirsync_employees_in_sync:ratio < ${percent / 100}
     },
   },
 
-  /** A refund or top-up that was recorded as not carried out was, or may have been, carried out: another one may have been sent instead. Subject: as above. */
+  /** A refund or top-up turned out, or may have, otherwise than recorded: another one may have been sent instead, or none. Subject: as above. */
   money_contradicted: {
     severity: 'critical',
     newsIfMore: ['count'],
     meaning:
-      'Refunds, or top-ups, within seven days that were, or may have been, carried out although they were recorded as not carried out before it is an alert.',
+      'Refunds, or top-ups, within seven days that turned out, or may have turned out, otherwise than they were recorded before it is an alert.',
     figure: { min: 1, max: 10_000, default: 1, example: 3 },
     find: ({ outcomesContradicted }, { figure }) =>
       outcomesContradicted
@@ -159,8 +159,9 @@ job:dirsync_employees_in_sync:ratio < ${percent / 100}
     prometheus: {
       expr: figure => `max by (job, kind) (dirsync_outcomes_contradicted_last_week) >= ${figure}`,
       summary:
-        '{{ $value }} {{ $labels.kind }}(s) that were recorded as not carried out turned out, within seven days, to be carried out, or perhaps',
-      description: 'A second one may have been sent meanwhile. Check the order, or the account, for one.',
+        '{{ $value }} {{ $labels.kind }}(s) that turned out, within seven days, otherwise than recorded, or perhaps',
+      description:
+        'They were called not carried out, or the other way round. A second one may have been sent meanwhile. Check the order, or the account, for one.',
     },
   },
 

@@ -49,7 +49,7 @@ const Row = z.object({
     .date()
     .nullable()
     .describe(
-      'When the platform said that it was carried out, although it was called rejected; of a rejected one: when more of its order was shown refunded than dirsync’s other refunds make',
+      'When the platform said that it was carried out, although it was called rejected; of a rejected one: when more of its order was shown refunded than dirsync’s other refunds make, or the platform refused it, although it was called accepted',
     ),
   platform_code: z.int().nullable(),
   trace_id: z.string().nullable(),
@@ -117,11 +117,11 @@ export const MoneyList = z.object({
         count: z.int(),
         latest: z.string(),
         of: z.string(),
-        how: z.enum(['carried_out', 'perhaps']),
+        how: z.enum(['carried_out', 'perhaps', 'refused']),
       }),
     )
     .describe(
-      'Recorded as not carried out and turned out within seven days to be carried out, or perhaps; the latest one, its order or account, and whether the platform said so (`carried_out`) or more of the order is shown refunded than dirsync’s other refunds make (`perhaps`)',
+      'Recorded as not carried out and turned out within seven days to be carried out, or perhaps; the latest one, its order or account, and whether the platform said so (`carried_out`) or more of the order is shown refunded than dirsync’s other refunds make (`perhaps`); and those recorded as carried out that the platform then refused (`refused`)',
     ),
   restored_at: z
     .date()
@@ -201,6 +201,7 @@ const Event = z.object({
     'settled',
     'called_refused',
     'after_all',
+    'refused_after_all',
     'shown_otherwise',
     'notified',
     'misfit',
@@ -287,7 +288,13 @@ function eventsOf(entry: Entry): Event[] {
       happened('resolved', settled_at, resolved_by, resolution === null ? null : inWords(resolution)),
     ]
   const event =
-    contradicted_at === null ? 'settled' : settled_at < contradicted_at ? 'called_refused' : 'after_all'
+    contradicted_at === null
+      ? 'settled'
+      : settled_at < contradicted_at
+        ? 'called_refused'
+        : contradictionOf(entry) === 'refused'
+          ? 'refused_after_all'
+          : 'after_all'
   return [sent, happened(event, settled_at, null, message)]
 }
 

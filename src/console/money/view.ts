@@ -31,7 +31,11 @@ const TONES: Record<Line['state'], Tone> = {
   notified: 'ok',
 }
 
-const CONTRADICTIONS = { carried_out: 'money.after_all', perhaps: 'money.perhaps' } as const
+const CONTRADICTIONS = {
+  carried_out: 'money.after_all',
+  perhaps: 'money.perhaps',
+  refused: 'money.was_accepted',
+} as const
 
 function stateOf({ t }: Ask, entry: Line): Words {
   // The platform cannot be asked about a top-up.

@@ -204,25 +204,30 @@ export const IS_IN_SETTINGS = `seen_at > now() - interval '5 minutes'`
 /** A monitor that does not answer is called at least this often. */
 const CALLED_WITHIN = `interval '15 minutes'`
 
-/** What was called rejected and within seven days was, or may have been, carried out; the latest one, and its order or account. */
+/** What was recorded with one outcome and within seven days had, or may have had, the other; the latest one, and its order or account. */
 export interface ContradictedMoney {
   kind: 'refund' | 'topup'
   count: number
   latest: string
   of: string
-  /** Whether the platform said that the latest one was carried out, or more of its order is shown refunded than is known. */
-  how: 'carried_out' | 'perhaps'
+  /**
+   * Of the latest one: the platform said that it was carried out, or more of its order is shown refunded than is known; or that it
+   * refused it.
+   */
+  how: 'carried_out' | 'perhaps' | 'refused'
 }
 
 /** SQL: {@link ContradictedMoney}. */
 export const CONTRADICTED = `
   select kind, count(*)::int as count, (array_agg(number order by at desc))[1] as latest,
          (array_agg(place order by at desc))[1] as of,
-         case when (array_agg(state order by at desc))[1] = 'rejected' then 'perhaps' else 'carried_out' end as how
-  from (select 'refund' as kind, outer_refund_no as number, outer_trade_no as place, contradicted_at as at, state
+         (array_agg(case when state <> 'rejected' then 'carried_out'
+                         when settled_at < at then 'perhaps' else 'refused' end order by at desc))[1] as how
+  from (select 'refund' as kind, outer_refund_no as number, outer_trade_no as place, contradicted_at as at,
+               state, settled_at
         from dirsync.refund
         union all
-        select 'topup', external_code, account_openid, contradicted_at, state from dirsync.topup) money
+        select 'topup', external_code, account_openid, contradicted_at, state, settled_at from dirsync.topup) money
   where at > now() - interval '7 days'
   group by kind order by kind`
 

@@ -88,6 +88,7 @@ export const money = {
   'money.asked_next': 'Asked next',
   'money.after_all': 'was recorded as not carried out',
   'money.perhaps': 'may have been carried out after all',
+  'money.was_accepted': 'was recorded as carried out',
   'money.called_refused': 'Recorded as not carried out until',
   'money.notification': 'Notification',
   'money.although_open': 'Sent despite open',
@@ -109,6 +110,7 @@ export const money = {
   'money.event.after_all': 'turned out to be carried out',
   'money.event.shown_otherwise':
     'more is shown refunded of the order than dirsync’s other refunds make: it may have been carried out after all, unless others have refunded the order',
+  'money.event.refused_after_all': 'refused by the platform, though recorded as carried out',
   'money.event.notified': 'notification received from the platform',
   'money.event.misfit': 'notification with another order or amount received from the platform',
   'money.event.resolved': 'outcome recorded by a person',

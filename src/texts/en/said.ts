@@ -472,6 +472,7 @@ export const saidTexts = {
   'said.token_accepted': 'The platform accepts the access token.',
   'said.answer_not_stored':
     "the platform's answer ({money_state}) could not be stored in dirsync's own database: {what}",
+  'said.recorded_before': '{name} had recorded it as {money_state}: {reason}',
   'said.refund_settles_itself':
     'note it down; dirsync start settles the refund once the database answers and has it',
   'said.topup_note_down': 'note it down, and say it with dirsync topup resolve once the database answers',

@@ -85,11 +85,11 @@ export const alerts = {
     '请查看其日志和所在机器，然后重新启动。如果容器状态为 unhealthy，请手动重启：Docker 不会自动重启它。',
   'alert.process_lost.over': '该进程已恢复、已有其他进程接替，或已超过一天。',
   'alert.money_contradicted.title':
-    '{subject, select, refund {{how, select, perhaps {某笔退款实际可能已执行} other {曾认定为未执行的退款实际已执行}}} other {曾认定为未执行的充值实际已执行}}',
+    '{subject, select, refund {{how, select, perhaps {某笔退款实际可能已执行} refused {曾认定为已执行的退款实际被拒绝} other {曾认定为未执行的退款实际已执行}}} other {{how, select, refused {曾认定为已执行的充值实际被拒绝} other {曾认定为未执行的充值实际已执行}}}}',
   'alert.money_contradicted.what':
-    '{subject, select, refund {{how, select, perhaps {七天内有 {count, plural, other {# 笔退款}}曾认定为未执行，但实际已执行或可能已执行；最近一笔为 {latest}：其订单 {of} 显示的退款多于 dirsync 其他退款之和。除非该订单由他方退过款，否则 {latest} 已执行。如果此后另发过退款，该订单就会重复退款。} other {七天内有 {count, plural, other {# 笔退款}}曾认定为未执行，但平台实际已执行；最近一笔为 {latest}，订单 {of}。如果此后另发过退款，该订单就会重复退款。}}} other {七天内有 {count, plural, other {# 笔充值}}曾认定为未执行，但平台实际已执行；最近一笔为 {latest}，账户 {of}。如果此后另发过充值，该账户就会重复充值。}}',
+    '{subject, select, refund {{how, select, perhaps {七天内有 {count, plural, other {# 笔退款}}曾认定为未执行，但实际已执行或可能已执行；最近一笔为 {latest}：其订单 {of} 显示的退款多于 dirsync 其他退款之和。除非该订单由他方退过款，否则 {latest} 已执行。如果此后另发过退款，该订单就会重复退款。} refused {七天内有 {count, plural, other {# 笔退款}}的认定结果有误；最近一笔为 {latest}，订单 {of}：曾认定为已执行，但平台拒绝了它，资金没有变动。} other {七天内有 {count, plural, other {# 笔退款}}曾认定为未执行，但平台实际已执行；最近一笔为 {latest}，订单 {of}。如果此后另发过退款，该订单就会重复退款。}}} other {{how, select, refused {七天内有 {count, plural, other {# 笔充值}}的认定结果有误；最近一笔为 {latest}，账户 {of}：曾认定为已执行，但平台拒绝了它，资金没有变动。} other {七天内有 {count, plural, other {# 笔充值}}曾认定为未执行，但平台实际已执行；最近一笔为 {latest}，账户 {of}。如果此后另发过充值，该账户就会重复充值。}}}}',
   'alert.money_contradicted.remedy':
-    '{subject, select, refund {请检查订单 {of} 是否有第二笔退款：控制台的“资金”页面列出了已发送的退款。} other {请检查账户 {of} 是否有第二笔充值：控制台的“资金”页面列出了已发送的充值。}}',
+    '{how, select, refused {如仍需要，请重新发送，并告知曾得知其已执行的人。} other {{subject, select, refund {请检查订单 {of} 是否有第二笔退款：控制台的“资金”页面列出了已发送的退款。} other {请检查账户 {of} 是否有第二笔充值：控制台的“资金”页面列出了已发送的充值。}}}}',
   'alert.money_contradicted.over': '最近七天内此类情况少于设定的数量。',
   'alert.notification_misfit.title': '退款通知与退款记录不符',
   'alert.notification_misfit.what':
@@ -166,7 +166,7 @@ export const alerts = {
   'alert_rule.calls_rejected': '调用被平台限流',
   'alert_rule.role_missing': '缺少进程',
   'alert_rule.process_lost': '进程消失或无响应',
-  'alert_rule.money_contradicted': '退款或充值实际已执行或可能已执行',
+  'alert_rule.money_contradicted': '退款或充值的实际结果与认定不符',
   'alert_rule.notification_misfit': '退款通知无法对应',
   'alert_rule.clock': '时钟偏差',
   'alert_rule.tokens': '令牌创建过多',
@@ -226,7 +226,7 @@ export const alerts = {
   'runbook.process_lost':
     '某个进程未正常退出就停止了心跳：被强制终止、所在机器故障或断网，或已卡死。同角色的其他进程可能仍在工作，但速度降低，且没有备用。\n“停止与进程”页面会列出最近一天内的进程，包括主机、角色和最近心跳。\n该进程是否仍在运行？如果是，说明已卡死：请保留日志后重启。Docker 不会自动重启 unhealthy 的容器，请运行 `docker compose restart SERVICE`。\n如果已消失，请查看其日志和机器日志（内存不足、节点故障等）。重新启动后告警即结束。\n如果不再需要该进程，请将其静默：一天后不再提示。以 SIGTERM 停止的 `dirsync start` 会正常退出，不会触发告警。',
   'runbook.money_contradicted':
-    '平台、登记人或订单记录曾表明某笔退款或充值未执行；之后平台的通知或迟到的响应表明其实际已执行。在控制台的“资金”页面、`dirsync refund list` 和 `dirsync topup list` 中，其状态旁注有“曾认定为未执行”；如果订单记录或镜像显示的退款，比该退款之前的金额与 dirsync 其他退款之和至少多出该笔金额，则注有“实际可能已执行”。\n在认定为未执行期间，可能已另外发送过一笔，请在上述列表中核对。\n如果没有第二笔，则一切正常：请勿再次发送，并确认告警。\n对于可能已执行的退款，请在平台后台查明该订单由谁退款、退了几次。\n如果有第二笔，请在平台后台查询两笔是否都已执行，并联系平台方撤回其中一笔，提供两个单号。\n如果是由人登记的，请询问其依据：`dirsync.command` 记录了登记人和原因。\n最近一笔过去七天后，告警结束。',
+    '平台、登记人或订单记录曾表明某笔退款或充值未执行；之后平台的通知或迟到的响应表明其实际已执行。在控制台的“资金”页面、`dirsync refund list` 和 `dirsync topup list` 中，其状态旁注有“曾认定为未执行”；如果订单记录或镜像显示的退款，比该退款之前的金额与 dirsync 其他退款之和至少多出该笔金额，则注有“实际可能已执行”。\n在认定为未执行期间，可能已另外发送过一笔，请在上述列表中核对。\n如果没有第二笔，则一切正常：请勿再次发送，并确认告警。\n对于可能已执行的退款，请在平台后台查明该订单由谁退款、退了几次。\n如果有第二笔，请在平台后台查询两笔是否都已执行，并联系平台方撤回其中一笔，提供两个单号。\n如果是由人登记的，请询问其依据：`dirsync.command` 记录了登记人和原因。\n旁注“曾认定为已执行”的，是由人或订单记录认定为已受理、随后被平台拒绝的：资金没有变动。“经过”中有登记人和原因。如仍需要，请重新发送。\n最近一笔过去七天后，告警结束。',
   'runbook.notification_misfit':
     '平台发来了签名有效的退款通知，但与 dirsync 的退款记录不符：单号不存在，或订单、金额不一致。\n告警中给出了最近一笔的退款单号，控制台的“资金”页面和 `dirsync refund list` 还列出其他单号，请在平台后台查询。\n常见原因：有其他系统以同一应用退款、有人手工退款，或 dirsync 数据库曾恢复到较早的备份。\n如果由其他系统发送退款，请将其通知地址改为该系统。\n如果 dirsync 确实发送过该退款而订单或金额不一致，请先联系平台方，再继续退款。\n平台会在一段时间内重复发送此类通知；最后一次通知过去一天后，告警结束。',
   'runbook.clock':

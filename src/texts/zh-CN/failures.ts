@@ -517,6 +517,7 @@ export const failures = {
   'said.topup_resolve':
     '请在平台后台确认是否存在，然后运行：dirsync topup resolve {number} --as accepted（或 rejected）--reason "…"',
   'said.sender_ended': '发送进程在保存结果之前已退出',
+  'said.recorded_before': '{name} 曾登记为{money_state}：{reason}',
   'said.our_side': '调用在本系统一侧失败：请查看 dirsync 日志',
   'said.token_accepted': '平台接受该访问令牌。',
   'said.answer_not_stored': '平台的答复（{money_state}）未能保存到 dirsync 自身的数据库：{what}',

@@ -565,15 +565,15 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '30 天内发现数据库曾从备份恢复或由副本接管的时间：备份之后、此时间之前停用的用户和吊销的令牌可能重新有效',
   'When the database was seen, within 30 days, to be restored: what was sent between the backup and then may be missing':
     '30 天内发现数据库曾从备份恢复或由副本接管的时间：备份之后、此时间之前发送的内容可能没有记录',
-  'Recorded as not carried out and turned out within seven days to be carried out, or perhaps; the latest one, its order or account, and whether the platform said so (`carried_out`) or more of the order is shown refunded than dirsync’s other refunds make (`perhaps`)':
-    '曾认定为未执行、但最近七天内发现已执行或可能已执行的；最近一笔、其订单或账户，以及是平台已表明（`carried_out`），还是订单显示的退款多于 dirsync 其他退款之和（`perhaps`）',
+  'Recorded as not carried out and turned out within seven days to be carried out, or perhaps; the latest one, its order or account, and whether the platform said so (`carried_out`) or more of the order is shown refunded than dirsync’s other refunds make (`perhaps`); and those recorded as carried out that the platform then refused (`refused`)':
+    '曾认定为未执行、但最近七天内发现已执行或可能已执行的；最近一笔、其订单或账户，以及是平台已表明（`carried_out`），还是订单显示的退款多于 dirsync 其他退款之和（`perhaps`）；以及曾认定为已执行、但平台实际已拒绝的（`refused`）',
   'By state; 1001 stands for more than 1000': '按状态；1001 表示多于 1000',
   'When its outcome became known': '得知结果的时间',
   'What is known about the outcome': '关于结果的已知情况',
   'What the order record showed before; null: what was refunded is not known for certain':
     '此前订单记录显示的已退金额；null 表示无法确定',
-  'When the platform said that it was carried out, although it was called rejected; of a rejected one: when more of its order was shown refunded than dirsync’s other refunds make':
-    '曾认定为未执行，而平台表明其已执行的时间；对于未执行的：其订单显示的退款多于 dirsync 其他退款之和的时间',
+  'When the platform said that it was carried out, although it was called rejected; of a rejected one: when more of its order was shown refunded than dirsync’s other refunds make, or the platform refused it, although it was called accepted':
+    '曾认定为未执行，而平台表明其已执行的时间；对于未执行的：其订单显示的退款多于 dirsync 其他退款之和的时间，或曾认定为已执行、而平台答复已拒绝的时间',
   'How often the order record was asked about it': '就此查询订单记录的次数',
   'What the order was paid with, as far as the mirror knows; null: it does not, or with several':
     '镜像所知的订单支付方式；null 表示不知道，或有多种',

@@ -111,8 +111,8 @@ export const meanings: Readonly<Record<string, string>> = {
     '没有停止状态而数据等待发送多少分钟后告警。全量同步不计。',
   'Minutes that the outcome of a refund or top-up is unknown before it is an alert.':
     '退款或充值的结果未知多少分钟后告警。',
-  'Refunds, or top-ups, within seven days that were, or may have been, carried out although they were recorded as not carried out before it is an alert.':
-    '七天内有多少笔曾认定为未执行的退款或充值实际已执行或可能已执行时告警。',
+  'Refunds, or top-ups, within seven days that turned out, or may have turned out, otherwise than they were recorded before it is an alert.':
+    '七天内有多少笔退款或充值的实际结果与认定不符或可能不符时告警。',
   'Signed notifications within a day that match no refund before it is an alert.':
     '一天内有多少条已签名的通知找不到对应的退款时告警。',
   'Minutes without a running worker or scheduler before it is an alert.':

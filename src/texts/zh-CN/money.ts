@@ -79,6 +79,7 @@ export const money = {
   'money.asked_next': '下次查询',
   'money.after_all': '曾认定为未执行',
   'money.perhaps': '实际可能已执行',
+  'money.was_accepted': '曾认定为已执行',
   'money.called_refused': '认定为未执行，直至',
   'money.notification': '平台通知',
   'money.although_open': '发送时尚未确定的充值',
@@ -99,6 +100,7 @@ export const money = {
   'money.event.after_all': '实际已执行',
   'money.event.shown_otherwise':
     '订单显示的退款多于 dirsync 其他退款之和：这笔退款实际可能已执行，除非该订单由他方退过款',
+  'money.event.refused_after_all': '曾认定为已执行，平台实际已拒绝',
   'money.event.notified': '收到平台通知',
   'money.event.misfit': '收到订单或金额不一致的平台通知',
   'money.event.resolved': '人工结案',
