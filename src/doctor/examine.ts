@@ -11,6 +11,7 @@ import {
   examineChannels,
   examineConsole,
   examineDatabase,
+  examineNotifications,
   examineQueue,
   examineSchedules,
   examineService,
@@ -51,6 +52,7 @@ export async function* examine({
     if (database.isReady) {
       yield* await examinePlatform(config, pool, logger)
       yield* await examineService(pool, program)
+      yield* await examineNotifications(config, pool)
       yield* await examineConsole(config, pool, program)
     } else yield warning('platform', message('doctor.needs_database'))
     yield* await examineChannels(config)

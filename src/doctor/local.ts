@@ -9,6 +9,7 @@ import { codeOf, databaseTrouble, readOnlyTrouble, sentenceOf } from '../lib/fai
 import { isThisMachine } from '../lib/http-server.ts'
 import { MigrationError, migrationFindings } from '../lib/migrate.ts'
 import { ownZone, shortTime, zoneName } from '../lib/time-text.ts'
+import { NOTIFICATION_PATH } from '../platform/notification.ts'
 import { openQueueStore } from '../queue/backend.ts'
 import {
   type Account,
@@ -26,7 +27,7 @@ import {
   processDifferences,
 } from '../sync/processes/process.ts'
 import { haltOf } from '../texts/failures.ts'
-import { message, saidBy } from '../texts/message.ts'
+import { message, type Said, saidBy } from '../texts/message.ts'
 import { type CheckResult, failed, ok, warning } from './finding.ts'
 
 /** The schedules of the cron jobs. */
@@ -160,6 +161,41 @@ export async function examineService(pool: Pool, program: string): Promise<Check
       return scope === '*' ? failed('halt', what, remedy) : warning('halt', what, remedy)
     }),
   ]
+}
+
+/** The address that refunds name for their notifications, and whether any has come. */
+export async function examineNotifications(
+  { NOTIFICATION_URL, PLATFORM_BASE_URL }: Config,
+  pool: Pool,
+): Promise<CheckResult[]> {
+  if (NOTIFICATION_URL === null) return []
+  const { origin, pathname, hostname } = new URL(NOTIFICATION_URL)
+  // Without its parameters: they may be a secret.
+  const address = `${origin}${pathname}`
+  const { rows } = await pool.query<{ latest: Date | null; is_overdue: boolean }>(
+    `select max(notified_at) as latest,
+            exists (select from dirsync.refund
+                    where state = 'accepted' and sent_at < now() - interval '1 day') as is_overdue
+     from dirsync.refund`,
+  )
+  const { latest, is_overdue } = onlyRow(rows)
+  const came =
+    latest === null
+      ? message('doctor.never_notified', { address })
+      : message('doctor.notified', { address, time: `${shortTime(latest)} ${zoneName(latest)}` })
+  const found = (isWell: boolean, remedy: Said) => (isWell ? [] : [warning('notifications', came, remedy)])
+  const flaws = [
+    ...found(
+      !isThisMachine(hostname) || isThisMachine(new URL(PLATFORM_BASE_URL).hostname),
+      message('doctor.notified_here'),
+    ),
+    ...found(
+      pathname.endsWith(NOTIFICATION_PATH),
+      message('doctor.notified_elsewhere', { path: NOTIFICATION_PATH }),
+    ),
+    ...found(latest !== null || !is_overdue, message('doctor.check_notifications')),
+  ]
+  return flaws.length > 0 ? flaws : [ok('notifications', came)]
 }
 
 /** How long to wait for the identity provider, in seconds. */

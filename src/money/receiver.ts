@@ -7,13 +7,11 @@ import { createPool } from '../lib/database.ts'
 import { closeServer, type ListenTrouble, listeningUrl, listenTrouble } from '../lib/http-server.ts'
 import type { Logger } from '../lib/logger.ts'
 import { TokenBucket } from '../lib/token-bucket.ts'
-import { MAX_FORM_BYTES, verifyNotification } from '../platform/notification.ts'
+import { MAX_FORM_BYTES, NOTIFICATION_PATH, verifyNotification } from '../platform/notification.ts'
 import type { SignAlgorithm } from '../platform/request.ts'
 import { CodedError } from '../texts/message.ts'
 import { recordNotification } from './refund.ts'
 
-/** Where the platform sends its notifications. */
-const PATH = '/notifications/refund'
 const FORM_TYPE = /^application\/x-www-form-urlencoded(\s*;\s*charset="?utf-8"?)?\s*$/i
 /** The one expectation of HTTP. */
 const CONTINUE = /^100-continue$/i
@@ -166,7 +164,7 @@ export function buildReceiver(options: ReceiverOptions): FastifyInstance {
 
   app.get('/healthz', async () => 'ok')
 
-  app.post(PATH, async (request, reply) => {
+  app.post(NOTIFICATION_PATH, async (request, reply) => {
     const verified = verifyNotification((request.body as Buffer | undefined) ?? '', {
       ...options,
       now: clock(),
@@ -198,7 +196,8 @@ export function buildReceiver(options: ReceiverOptions): FastifyInstance {
 function flawOfRequest({ method, raw }: FastifyRequest): { status: number; reason: string } | null {
   if (raw.url === '/healthz' && method === 'GET') return null
   if (raw.headers.host === undefined && raw.httpVersion !== '1.0') return { status: 400, reason: 'request' }
-  if (raw.url !== PATH) return { status: 404, reason: 'address' }
+  // What NOTIFICATION_URL has behind it is for the proxy before the receiver.
+  if (raw.url?.split('?', 1)[0] !== NOTIFICATION_PATH) return { status: 404, reason: 'address' }
   if (method !== 'POST') return { status: 405, reason: 'method' }
   const types = raw.headersDistinct['content-type'] ?? []
   if (types.length !== 1 || !FORM_TYPE.test(types[0] as string) || raw.headers['content-encoding'])

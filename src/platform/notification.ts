@@ -3,6 +3,8 @@ import { z } from 'zod'
 import { fitsNotification } from './fields.ts'
 import { type SignAlgorithm, sign } from './request.ts'
 
+/** Where the platform sends its notifications. */
+export const NOTIFICATION_PATH = '/notifications/refund'
 /** More than a form with the longest permitted values needs, every byte percent-encoded. */
 export const MAX_FORM_BYTES = 8 * 1024
 /** Section 6 names seven; the platform may add some. */

@@ -41,6 +41,46 @@ test('a process that holds its settings examines itself, finding by finding', as
   )
 })
 
+test('the address that refunds name is told without its parameters, and whether a notification came', async () => {
+  await using deployment = await createDeployment({ migrated: true })
+  const told = async (NOTIFICATION_URL: string) =>
+    (
+      await findingsOf({
+        ...deployment.settings,
+        // Not asked: its name does not resolve.
+        PLATFORM_BASE_URL: 'http://platform.invalid',
+        NOTIFICATION_URL,
+      })
+    )
+      .filter(({ check }) => check === 'notifications')
+      .map(({ status, what, remedy }) => [status, what, remedy])
+  const address = 'https://hr.example.com/notifications/refund'
+  const never = `refunds name ${address}; no notification has come yet`
+  expect(await told(`${address}?token=secret`)).toEqual([['ok', never, undefined]])
+  expect(await told('http://localhost:1/x?token=secret')).toEqual([
+    [
+      'warning',
+      expect.stringContaining('http://localhost:1/x;'),
+      expect.stringMatching(/^Only this machine/),
+    ],
+    [
+      'warning',
+      expect.anything(),
+      expect.stringMatching(/^The receiver takes \/notifications\/refund alone/),
+    ],
+  ])
+  await deployment.own.pool.query(
+    `insert into dirsync.refund
+       (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, sent_at, settled_at)
+     values ('r1', 'o1', 1, 'accepted', 'ann', now() - interval '25 hours', now() - interval '25 hours')`,
+  )
+  expect(await told(address)).toEqual([['warning', never, expect.stringContaining('have none')]])
+  await deployment.own.pool.query(`update dirsync.refund set state = 'notified', notified_at = now()`)
+  expect(await told(address)).toEqual([
+    ['ok', expect.stringContaining('latest notification came'), undefined],
+  ])
+})
+
 test('processes whose queues are in different places are named', async () => {
   await using deployment = await createDeployment({ migrated: true })
   const beat = (pid: number, role: Role, redisUrl: string | null) =>

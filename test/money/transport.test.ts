@@ -85,7 +85,7 @@ describe('what is not the one request that the platform sends', () => {
     '/notifications/refund/',
     '/Notifications/refund',
     '/notifications/%72efund',
-    '/notifications/refund?x=1',
+    '/notifications/refund/?x=1',
     '/notifications/../notifications/refund',
     '//notifications/refund',
     '/notifications/refund#x',
@@ -96,6 +96,12 @@ describe('what is not the one request that the platform sends', () => {
   ])('the address %s is refused', async path => {
     const answer = await exchange(receiver, requestText(await validForm(), [], `POST ${path} HTTP/1.1`))
     expect(answer).toMatch(/^HTTP\/1.1 4\d\d .*\r\n\r\nfail$/s)
+  })
+
+  test('the parameters of the address, which are for a proxy, do not matter', async () => {
+    const line = 'POST /notifications/refund?token=a/b HTTP/1.1'
+    const answer = await exchange(receiver, requestText(await validForm(), [], line))
+    expect(answer).toMatch(/^HTTP\/1.1 200 .*\r\n\r\nsuccess$/s)
   })
 
   test('/healthz tells that it lives, and no more', async () => {

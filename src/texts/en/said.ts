@@ -1116,6 +1116,14 @@ export const saidTexts = {
   'doctor.add_user': 'Add the first user with {command} users add NAME --role admin.',
   'doctor.provider_silent': 'the identity provider {address} gives no usable answer: {reason}',
   'doctor.check_provider': 'Check OIDC_ISSUER and the network; users with a password can sign in meanwhile.',
+  'doctor.never_notified': 'refunds name {address}; no notification has come yet',
+  'doctor.notified': 'refunds name {address}; the latest notification came {time}',
+  'doctor.notified_here':
+    'Only this machine can reach this address: set NOTIFICATION_URL to one that the platform reaches.',
+  'doctor.notified_elsewhere':
+    'The receiver takes {path} alone: set NOTIFICATION_URL to that path, unless your proxy passes this one on as that.',
+  'doctor.check_notifications':
+    'Refunds that the platform accepted a day ago have none: check that NOTIFICATION_URL reaches the receiver from outside, and its log.',
   'doctor.without_tls': 'CONSOLE_URL is {address}: passwords and sessions cross the network without TLS',
   'doctor.with_tls': 'Put a proxy with TLS in front, and set CONSOLE_URL to its https:// address.',
   'doctor.channel_shown': 'no channel is set for alerts: the console shows them',

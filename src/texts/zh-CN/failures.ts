@@ -1116,6 +1116,13 @@ export const failures = {
   'doctor.add_user': '请用 {command} users add NAME --role admin 添加第一个用户。',
   'doctor.provider_silent': '身份认证服务 {address} 没有返回可用的内容：{reason}',
   'doctor.check_provider': '请检查 OIDC_ISSUER 和网络；有密码的用户仍可登录。',
+  'doctor.never_notified': '退款使用的通知地址为 {address}；尚未收到过通知',
+  'doctor.notified': '退款使用的通知地址为 {address}；最近一次通知于 {time} 收到',
+  'doctor.notified_here': '只有本机能访问此地址：请将 NOTIFICATION_URL 设为平台可以访问的地址。',
+  'doctor.notified_elsewhere':
+    '接收服务只接受 {path}：请将 NOTIFICATION_URL 设为该路径，除非反向代理会将此路径转发为该路径。',
+  'doctor.check_notifications':
+    '平台一天前受理的退款没有收到通知：请检查外部能否通过 NOTIFICATION_URL 访问接收服务，并查看其日志。',
   'doctor.without_tls': 'CONSOLE_URL 为 {address}：密码和会话在网络上未经 TLS 加密传输',
   'doctor.with_tls': '请在前面设置启用 TLS 的反向代理，并将 CONSOLE_URL 设为其 https:// 地址。',
   'doctor.channel_shown': '未设置告警渠道：告警仅在控制台显示',
