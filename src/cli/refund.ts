@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { money } from '../console/money/routes.ts'
 import { isOpen } from '../money/journal.ts'
+import { isUnshown } from '../money/refund.ts'
 import { newNumber, REFUND_NUMBER } from './arguments.ts'
 import { openContext } from './context.ts'
 import { runEndpoint, see } from './definition.ts'
@@ -42,7 +43,8 @@ export function refundCommand(program: Command): void {
       `
 A refund is written down before it is sent, and its number is never sent twice.
 If its outcome is unknown, the order record tells what became of it: the service
-asks by itself, and settle asks now. That it was not carried out shows only with
+asks by itself, and settle asks now. Accepted is not completed: settle asks
+whether the order record shows it. That it was not carried out shows only with
 the order's payment orders, which dirsync has from their mirror
 (MIRRORS=orders). Where the records cannot tell, find out from the vendor and
 say it with resolve.
@@ -87,7 +89,8 @@ async function settle(number: string, options: { json?: true }): Promise<void> {
   await using context = await openContext()
   const { refund, settle } = money(context)
   const asked = { params: { number }, input: {} }
-  if (isOpen(await runEndpoint(context, refund, asked))) await runEndpoint(context, settle, asked)
+  const read = await runEndpoint(context, refund, asked)
+  if (isOpen(read) || isUnshown(read)) await runEndpoint(context, settle, asked)
   const found = await see(context, refund, asked, options)
   // It says itself what to do.
   if (isOpen(found)) throw new FailedError('')

@@ -72,7 +72,7 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       ]
     },
     send: (deps, refund, options) => sendRefund(deps, refund, { ...options, agreed }),
-    facts: (refund, { receipt, before }, asset) => [
+    facts: (refund, { state, receipt, before }, asset) => [
       ['order', refund.outerTradeNo],
       // A person who was asked has read it.
       ...(agreed || (before.earlier.length === 0 && canAskRecord(refund.outerTradeNo))
@@ -80,6 +80,7 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
         : beforeOf(refund, before, asset)),
       ['amount', amountText(refund.refundAmount, asset)],
       ['trade', receipt],
+      ['note', state === 'accepted' ? say('shell.refund_not_completed') : null],
     ],
     document: ({ outerTradeNo, refundAmount }, { number, receipt, before }) => ({
       outer_refund_no: number,

@@ -19,6 +19,12 @@ alter table dirsync.topup add column contradicted_at timestamptz;
 comment on column dirsync.topup.contradicted_at is
   'When the platform said that the top-up was carried out although it had been called rejected, or the other way round; null: neither.';
 create index refund_contradicted_at on dirsync.refund (contradicted_at) where contradicted_at is not null;
+-- What the platform has accepted is completed later: nothing is sent for a refund that fails then.
+alter table dirsync.refund add column shown_at timestamptz;
+comment on column dirsync.refund.shown_at is
+  'When the order record, or the mirror, was first seen to show this accepted refund; null: neither was, or its notification came.';
+create index refund_unshown on dirsync.refund (sent_at)
+  where state = 'accepted' and shown_at is null and resolved_by is null;
 -- Those that may yet turn out to be carried out are compared with the mirror.
 create index refund_may_still_come on dirsync.refund (outer_trade_no)
   where state = 'rejected' and (resolved_by is not null or platform_code is null or settle_attempts > 0);

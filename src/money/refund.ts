@@ -2,7 +2,7 @@ import type { Lock } from '../lib/advisory-lock.ts'
 import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow } from '../lib/database.ts'
 import type { RefundNotification } from '../platform/notification.ts'
-import { cents, type RefundVerdict } from '../platform/refund-settlement.ts'
+import { cents, NOT_CARRIED_OUT_AFTER_MS, type RefundVerdict } from '../platform/refund-settlement.ts'
 import { REFUSED_OF_DAY } from '../sync/health/health.ts'
 import { HALTS_OF_OTHERS, isInForceFor, PROBE_IS_DUE } from '../sync/outbox/halts.ts'
 import { type Said, toStore } from '../texts/message.ts'
@@ -22,6 +22,8 @@ export interface Refund extends Entry {
   next_settle_at: Date | null
   /** Since when the order record could not tell; a person has to find out. */
   left_to_person_at: Date | null
+  /** When the order record, or the mirror, was first seen to show this accepted refund. */
+  shown_at: Date | null
 }
 
 /** A refund as the journal reads it. */
@@ -164,29 +166,95 @@ export async function mayStillCome(db: Pool, outerTradeNo: string): Promise<bool
   return onlyRow(rows).may
 }
 
+/**
+ * SQL: the platform has accepted it, and neither its notification, nor the order record, nor the mirror, nor a person has said that it
+ * is completed. The platform sends nothing for one that fails.
+ */
+const IS_UNSHOWN = `(state = 'accepted' and shown_at is null and resolved_by is null)`
+
+/** As IS_UNSHOWN. */
+export function isUnshown({
+  state,
+  shown_at,
+  resolved_by,
+}: Pick<Refund, 'state' | 'shown_at' | 'resolved_by'>): boolean {
+  return state === 'accepted' && shown_at === null && resolved_by === null
+}
+
+/** How long completing a refund may take: the platform repeats its notification, and its records may lag, as long. */
+export const COMPLETED_WITHIN_MS = NOT_CARRIED_OUT_AFTER_MS
+
+/** Accepted refunds of the last seven days of which nothing shows that they are completed. */
+export interface Unshown {
+  count: number
+  /** Those of them that were sent more than a day ago; the latest one, and its order. */
+  overdue: number
+  latest: string | null
+  of: string | null
+}
+
+export async function readUnshown(db: Pool): Promise<Unshown> {
+  const { rows } = await db.query<Unshown>(
+    `select count(*)::int as count, count(*) filter (where is_overdue)::int as overdue,
+            (array_agg(outer_refund_no order by sent_at desc) filter (where is_overdue))[1] as latest,
+            (array_agg(outer_trade_no order by sent_at desc) filter (where is_overdue))[1] as of
+     from dirsync.refund
+     cross join lateral (select sent_at < now() - $1 * interval '1 millisecond' as is_overdue) one
+     where ${IS_UNSHOWN} and sent_at > now() - interval '7 days'`,
+    [COMPLETED_WITHIN_MS],
+  )
+  return onlyRow(rows)
+}
+
 /** SQL: refunds that the mirror shows, by order; each payment order once, as in {@link tradeNumbersOf}. */
-const MIRRORED_REFUNDS = `
+const mirroredRefunds = (which: string) => `
   select out_trade_no as outer_trade_no, sum(refund_amount) as refunded
   from (select distinct on (out_trade_no, trade_no) out_trade_no, refund_amount from dirsync.payment_order
-        where out_trade_no in (select outer_trade_no from dirsync.refund
-                               where ${MAY_STILL_COME} and contradicted_at is null)
+        where out_trade_no in (select outer_trade_no from dirsync.refund where ${which})
         order by out_trade_no, trade_no, changed_at desc, enterprise_code desc) orders
   group by out_trade_no`
+
+/** What the record of one order shows refunded; null: look at what the mirror shows of all orders. */
+type ShownRefunds = { outer_trade_no: string; refunded: string } | null
+
+/** Compares refunds with what is shown of their orders, as often as either is read. */
+export async function compareWithShown(db: Pool, shown: ShownRefunds): Promise<void> {
+  await noteShown(db, shown)
+  await noteSurplus(db, shown)
+}
+
+/** Marks accepted refunds that are shown: what was refunded before, and they themselves. */
+async function noteShown(db: Pool, shown: ShownRefunds): Promise<void> {
+  await db.query(
+    `with shown as (
+       ${shown === null ? mirroredRefunds(IS_UNSHOWN) : 'select $1::text as outer_trade_no, $2::numeric as refunded'}
+     ), told as (
+       select r.outer_refund_no
+       from dirsync.refund r join shown using (outer_trade_no)
+       cross join lateral (
+         -- Where it is not known, what was refunded before the first one, and those since.
+         select coalesce(r.refunded_before,
+                         (array_agg(o.refunded_before order by o.sent_at))[1]
+                           + coalesce(sum(o.refund_amount) filter (
+                               where o.sent_at < r.sent_at and o.state in ('accepted', 'notified')), 0)) as before
+         from dirsync.refund o where o.outer_trade_no = r.outer_trade_no) order_of
+       where ${IS_UNSHOWN} and refunded >= before + refund_amount
+     )
+     update dirsync.refund r set shown_at = now()
+     from told where r.outer_refund_no = told.outer_refund_no and ${IS_UNSHOWN}`,
+    shown === null ? [] : [shown.outer_trade_no, shown.refunded],
+  )
+}
 
 /**
  * Marks a refund that is called rejected where at least its amount more is shown refunded of its order than was before it and the
  * other refunds of the journal make, those in doubt included: it may have been carried out after all, unless others have refunded the
  * order. Of several that fit, the first one, which is one of the others from then on.
- * @param shown what the record of one order shows refunded; null: look at what the mirror shows of all orders
- * @returns their numbers
  */
-export async function noteSurplus(
-  db: Pool,
-  shown: { outer_trade_no: string; refunded: string } | null,
-): Promise<string[]> {
-  const { rows } = await db.query<{ number: string }>(
+async function noteSurplus(db: Pool, shown: ShownRefunds): Promise<void> {
+  await db.query(
     `with shown as (
-       ${shown === null ? MIRRORED_REFUNDS : 'select $1::text as outer_trade_no, $2::numeric as refunded'}
+       ${shown === null ? mirroredRefunds(`${MAY_STILL_COME} and contradicted_at is null`) : 'select $1::text as outer_trade_no, $2::numeric as refunded'}
      ), fitting as (
        select distinct on (outer_trade_no) r.outer_refund_no
        from dirsync.refund r join shown using (outer_trade_no)
@@ -203,11 +271,9 @@ export async function noteSurplus(
      )
      update dirsync.refund r set contradicted_at = now()
      from fitting where r.outer_refund_no = fitting.outer_refund_no
-       and state = 'rejected' and contradicted_at is null
-     returning r.outer_refund_no as number`,
+       and state = 'rejected' and contradicted_at is null`,
     shown === null ? [] : [shown.outer_trade_no, shown.refunded],
   )
-  return rows.map(({ number }) => number)
 }
 
 /** A refund of an order in the journal, as it is shown before another one is sent. */
@@ -361,6 +427,7 @@ export async function storeVerdict(
     `update dirsync.refund
      set message = $3, state = $2,
          settled_at = case when $2 <> 'unknown' then now() end,
+         shown_at = case when $2 = 'accepted' then now() end,
          next_settle_at = case when $2 = 'unknown' then next_settle_at end,
          left_to_person_at = case when $4 then coalesce(left_to_person_at, now()) end
      where outer_refund_no = $1 and state = 'unknown'

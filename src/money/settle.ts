@@ -21,11 +21,12 @@ import { adoptMoney } from './open.ts'
 import {
   type ClaimedRefund,
   claimUnknown,
+  compareWithShown,
   type EarlierRefund,
   earlierRefunds,
+  isUnshown,
   knownRefunded,
   noteCheck,
-  noteSurplus,
   type ReadRefund,
   type Refund,
   refundJournal,
@@ -59,7 +60,7 @@ export function refundSettler(deps: SettleDeps): Loop {
   return new Loop({
     step: async signal => {
       if (performance.now() - comparedAt >= COMPARE_EVERY_MS) {
-        await noteSurplus(deps.pool, null)
+        await compareWithShown(deps.pool, null)
         comparedAt = performance.now()
       }
       await settleDue(deps, signal)
@@ -89,7 +90,8 @@ async function settleAsProbe(deps: SettleDeps, refund: ClaimedRefund, signal: Ab
 }
 
 /**
- * Settles one refund for a person, due or not, if its outcome is unknown.
+ * Settles one refund for a person, due or not, if its outcome is unknown. Of one that the platform has accepted it looks whether the
+ * order record shows it.
  * @returns the refund as it is then
  * @throws JournalError when there is no such refund
  */
@@ -97,10 +99,33 @@ export async function settleNow(deps: SettleDeps, outerRefundNo: string): Promis
   await adoptMoney(deps)
   const claimed = await claimUnknown(deps.pool, outerRefundNo)
   if (claimed) await settle(deps, claimed, { priority: PRIORITY })
-  const refund = await refundJournal.read(deps.pool, outerRefundNo)
-  if (refund === null)
+  const read = async () => {
+    const refund = await refundJournal.read(deps.pool, outerRefundNo)
+    if (refund) return refund
     throw new JournalError('NOT_FOUND', message('said.no_such_refund', { number: outerRefundNo }))
-  return refund
+  }
+  const refund = await read()
+  if (!isUnshown(refund)) return refund
+  await lookForAccepted(deps, refund)
+  return read()
+}
+
+/** Asks the order record about a refund that the platform has accepted, and notes what it shows. */
+async function lookForAccepted({ client, pool }: SettleDeps, refund: Refund): Promise<void> {
+  const { outer_refund_no, outer_trade_no } = refund
+  const note = (found: Message) => noteCheck(pool, outer_refund_no, found)
+  try {
+    const record = await readOrderRecord(client, refund, { priority: PRIORITY })
+    const refunded = record && refundedAmount(record)
+    if (refunded === null) return await note(message('said.record_shows_nothing'))
+    await note(message('said.record_shows_sum', { refunded }))
+    await compareWithShown(pool, { outer_trade_no, refunded })
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error
+    if (error.kind === 'aborted' || error.kind === 'paused') return
+    const unread = message('said.order_record_unread')
+    await note(message('said.could_not_read', { unread, reason: failureReason(error) }))
+  }
 }
 
 const LEFT_TO_PERSON = message('said.left_to_person')
@@ -159,7 +184,7 @@ async function ask(
   try {
     const record = await readOrderRecord(deps.client, refund, options)
     const refundedNow = record && refundedAmount(record)
-    if (refundedNow !== null) await noteSurplus(deps.pool, { outer_trade_no, refunded: refundedNow })
+    if (refundedNow !== null) await compareWithShown(deps.pool, { outer_trade_no, refunded: refundedNow })
     const facts = { ...ageOf(deps, refund), refundAmount, refundedBefore, refundedNow, platformCode }
     const before = { before: refundedBefore, amount: refundAmount }
     const shown =
@@ -234,7 +259,7 @@ export async function readRefundedSoFar(
 ): Promise<RefundedSoFar> {
   const record = await readRecordToRefund(client, order, options)
   const shown = record && refundedAmount(record)
-  if (shown !== null) await noteSurplus(pool, { outer_trade_no: order.outer_trade_no, refunded: shown })
+  if (shown !== null) await compareWithShown(pool, { outer_trade_no: order.outer_trade_no, refunded: shown })
   const known = await knownRefunded(pool, order.outer_trade_no)
   const earlier = await earlierRefunds(pool, order.outer_trade_no)
   return { ...known, shown, paid: record?.pay_amount ?? null, earlier }

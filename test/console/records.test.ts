@@ -232,6 +232,41 @@ test('a refund that is recorded as not carried out, and may have been, is someth
   expect(events.map(({ event }) => event)).toEqual(['sent', 'called_refused', 'shown_otherwise'])
 })
 
+test('a refund that the platform accepted is not called completed before anything shows it', async () => {
+  const sent = (ago: string) =>
+    console.pool.query(
+      `insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, trade_no, sent_at, settled_at)
+       values ('r7', 'o7', 4, 'accepted', 'ann', 'p7', now() - $1::interval, now() - $1::interval)
+       on conflict (outer_refund_no) do update set sent_at = excluded.sent_at, settled_at = excluded.settled_at`,
+      [ago],
+    )
+  onTestFinished(
+    async () => void (await console.pool.query(`delete from dirsync.refund where outer_refund_no = 'r7'`)),
+  )
+  const page = async (path: string) => (await console.browse('viewer', 'GET', path)).body
+  await sent('23 hours')
+  expect(await page('/money')).toContain('not shown as completed yet')
+  expect(await page('/money')).not.toContain('There is nothing to do')
+  const refund = await page('/money/refunds/r7')
+  expect(refund).toContain(
+    'It is completed only once a notification, the order record or the mirror shows it',
+  )
+  expect(refund).toContain('accepted by the platform')
+  expect(refund).not.toContain('outcome became known')
+  expect((await console.browse('admin', 'GET', '/money/refunds/r7')).body).toContain(
+    'Check the order record now',
+  )
+  expect(refund).not.toContain('more than a day ago')
+  await sent('25 hours')
+  for (const path of ['/money', '/money/refunds/r7']) {
+    expect(await page(path)).toContain('Refund r7 was accepted by the platform more than a day ago')
+    expect(await page(path)).toContain('look order o7 up')
+  }
+  expect((await api('GET', '/money')).json).toMatchObject({
+    unshown: { overdue: 1, latest: 'r7', of: 'o7' },
+  })
+})
+
 test('a refund that the platform notified of with another amount is something to look into, for a day where its outcome is known', async () => {
   await console.pool.query(`
     insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at)
@@ -471,6 +506,10 @@ test('the page of money says that every outcome is known only where nothing is b
   await console.pool.query(
     `update dirsync.refund set state = 'accepted', settled_at = now() where state = 'requested'`,
   )
+  // What is accepted is not completed yet.
+  expect(await page()).toContain('No outcome is unknown.')
+  expect(await page()).not.toContain('The outcome of every refund and top-up is known.')
+  await console.pool.query(`update dirsync.refund set shown_at = now() where state = 'accepted'`)
   expect(await page()).toContain('The outcome of every refund and top-up is known.')
 })
 

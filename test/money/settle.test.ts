@@ -2,7 +2,13 @@ import { pino } from 'pino'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { refundDetails } from '../../src/console/money/query.ts'
 import type { Loop } from '../../src/lib/loop.ts'
-import { claimUnknown, noteSurplus, recordNotification, refundJournal } from '../../src/money/refund.ts'
+import {
+  claimUnknown,
+  compareWithShown,
+  readUnshown,
+  recordNotification,
+  refundJournal,
+} from '../../src/money/refund.ts'
 import { sendRefund } from '../../src/money/send.ts'
 import { readRefundedSoFar, refundSettler, settleNow } from '../../src/money/settle.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
@@ -507,6 +513,8 @@ describe('settling', () => {
 
   test('changes nothing where the outcome is known', async () => {
     await sendRefund(refunds.deps, REQUEST, { actor: 'cli:tester' })
+    // It is shown from here on.
+    await settleNow(refunds.deps, NO)
     const before = await refunds.store.contents()
     await settleNow(refunds.deps, NO)
     expect(await refunds.store.contents()).toEqual(before)
@@ -660,10 +668,67 @@ describe('a refund that was called not carried out', () => {
       `insert into dirsync.payment_order (enterprise_code, trade_no, out_trade_no, refund_amount, changed_at)
        select 'before', trade_no, out_trade_no, 4, now() - interval '1 day' from dirsync.payment_order`,
     )
-    expect(await noteSurplus(refunds.store.pool, null)).toEqual([])
+    await compareWithShown(refunds.store.pool, null)
+    expect(await doubted()).toEqual([])
     await shows('8.00')
     settler()
     await until(async () => (await doubted()).length > 0)
     expect(await doubted()).toEqual([NO])
+  })
+})
+
+describe('a refund that the platform has accepted', () => {
+  const asTester = { actor: 'cli:tester' }
+  /** The platform goes back on the amount that its order record shows: it is behind, or the refund has failed. */
+  const behind = () =>
+    refunds.control('POST', 'orders', [
+      { trade_no: TRADE_NO, out_trade_no: ORDER, total_amount: '10.00', refund_amount: '0.00' },
+    ])
+  const caughtUp = () =>
+    refunds.control('POST', 'orders', [
+      { trade_no: TRADE_NO, out_trade_no: ORDER, total_amount: '10.00', refund_amount: '4.00' },
+    ])
+
+  beforeEach(async () => {
+    await sendRefund(refunds.deps, REQUEST, asTester)
+    await behind()
+  })
+
+  test('is completed only once the order record that a person asks for shows it', async () => {
+    expect(await readUnshown(refunds.store.pool)).toMatchObject({ count: 1, overdue: 0, latest: null })
+    expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'accepted', shown_at: null })
+    await refunds.age(DAY + 1)
+    expect(await readUnshown(refunds.store.pool)).toEqual({ count: 1, overdue: 1, latest: NO, of: ORDER })
+    await caughtUp()
+    const shown = await settleNow(refunds.deps, NO)
+    expect(shown).toMatchObject({ state: 'accepted', shown_at: expect.any(Date) })
+    expect(worded((await refundDetails(refunds.store.pool, shown)).events)).toMatchObject([
+      { event: 'sent' },
+      { event: 'settled' },
+      { event: 'checked', text: 'the order record shows 0.00 refunded' },
+      { event: 'checked', text: 'the order record shows 4.00 refunded' },
+      { event: 'shown' },
+    ])
+    expect(await readUnshown(refunds.store.pool)).toMatchObject({ count: 0, overdue: 0 })
+    const calls = await refunds.calls(RECORD_CALL)
+    await settleNow(refunds.deps, NO)
+    expect(await refunds.calls(RECORD_CALL)).toBe(calls)
+  })
+
+  test('is completed once the mirror shows it', async () => {
+    await mirrored()
+    await refunds.store.pool.query('update dirsync.payment_order set refund_amount = 3.99')
+    await compareWithShown(refunds.store.pool, null)
+    expect((await refunds.refund())?.shown_at).toBeNull()
+    await refunds.store.pool.query('update dirsync.payment_order set refund_amount = 4')
+    settler()
+    await until(async () => (await refunds.refund())?.shown_at)
+  })
+
+  test('is completed once the record shows it that is read before another one, which is not', async () => {
+    await caughtUp()
+    await sendRefund(refunds.deps, { ...REQUEST, outerRefundNo: `${NO}-2` }, asTester)
+    expect((await refunds.refund())?.shown_at).toEqual(expect.any(Date))
+    expect((await refunds.refund(`${NO}-2`))?.shown_at).toBeNull()
   })
 })

@@ -15,6 +15,7 @@ import {
   type ReadRefund,
   readMisfits,
   readUnmatched,
+  readUnshown,
   refundJournal,
   waitsForPerson,
 } from '../../money/refund.ts'
@@ -71,6 +72,10 @@ const RefundRow = Row.extend({
   settle_attempts: z.int().describe('How often the order record was asked about it'),
   next_settle_at: z.date().nullable(),
   left_to_person_at: z.date().nullable(),
+  shown_at: z
+    .date()
+    .nullable()
+    .describe('When the order record, or the mirror, was first seen to show this accepted refund'),
   asset_code: z
     .string()
     .nullable()
@@ -134,6 +139,16 @@ export const MoneyList = z.object({
     .describe(
       'Refunds that the platform has notified of with another order or amount than was sent: those of open outcome, and for a day those that no person has settled since',
     ),
+  unshown: z
+    .object({
+      count: z.int(),
+      overdue: z.int(),
+      latest: z.string().nullable(),
+      of: z.string().nullable(),
+    })
+    .describe(
+      'Refunds of the last seven days that the platform accepted, of which neither a notification, nor the order record, nor the mirror has shown that they are completed; those sent more than a day ago, the latest of these and its order',
+    ),
   unmatched: z
     .array(z.string())
     .describe(
@@ -156,19 +171,23 @@ export async function readMoney(
   const after = position ? { number: position[0], wasOpen: position[1] } : undefined
   // Their senders may have died where no worker runs that would notice.
   await adoptMoney(deps)
-  const [counts, { rows: contradicted }, restored_at, misfits, unmatched, found] = await Promise.all([
-    moneyCounts(pool),
-    pool.query<ContradictedMoney>(CONTRADICTED),
-    recentRestore(pool),
-    readMisfits(pool),
-    readUnmatched(pool),
-    JOURNALS[kind].page(pool, { state, number, from, to, after, limit: limit + 1 }),
-  ])
+  const [counts, { rows: contradicted }, restored_at, misfits, unshown, unmatched, found] = await Promise.all(
+    [
+      moneyCounts(pool),
+      pool.query<ContradictedMoney>(CONTRADICTED),
+      recentRestore(pool),
+      readMisfits(pool),
+      readUnshown(pool),
+      readUnmatched(pool),
+      JOURNALS[kind].page(pool, { state, number, from, to, after, limit: limit + 1 }),
+    ],
+  )
   return {
     counts,
     contradicted,
     restored_at,
     misfits,
+    unshown,
     unmatched,
     kind,
     ...onePage<Line>(found, limit, row => [entryNumber(row), isOpen(row)]),
@@ -203,6 +222,7 @@ const Event = z.object({
     'after_all',
     'refused_after_all',
     'shown_otherwise',
+    'shown',
     'notified',
     'misfit',
     'resolved',
@@ -236,8 +256,16 @@ export const TopUpDetails = TopUpRow.extend(Told.shape)
 export type TopUpDetails = z.infer<typeof TopUpDetails>
 
 export async function refundDetails(db: Pool, refund: ReadRefund): Promise<RefundDetails> {
-  const { state, settled_at, contradicted_at, notified_at, misfit_at, left_to_person_at, next_settle_at } =
-    refund
+  const {
+    state,
+    settled_at,
+    contradicted_at,
+    shown_at,
+    notified_at,
+    misfit_at,
+    left_to_person_at,
+    next_settle_at,
+  } = refund
   const events = eventsOf(refund)
   const [checks, { rowCount }] = await Promise.all([
     checksOf(db, refund.outer_refund_no),
@@ -260,6 +288,8 @@ export async function refundDetails(db: Pool, refund: ReadRefund): Promise<Refun
       ...(contradicted_at && contradictionOf(refund) === 'perhaps'
         ? [happened('shown_otherwise', contradicted_at)]
         : []),
+      // A verdict of the order record is its own sign.
+      ...(shown_at && shown_at.getTime() !== settled_at?.getTime() ? [happened('shown', shown_at)] : []),
       ...(notified_at ? [happened('notified', notified_at)] : []),
       ...(misfit_at ? [happened('misfit', misfit_at)] : []),
     ]),

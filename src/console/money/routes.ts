@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { capitalised } from '../../lib/text.ts'
 import { type Entry, IS_OPEN, isOpen, type Journal, JournalError } from '../../money/journal.ts'
 import { adoptMoney } from '../../money/open.ts'
-import { refundJournal } from '../../money/refund.ts'
+import { isUnshown, refundJournal } from '../../money/refund.ts'
 import { settleNow } from '../../money/settle.ts'
 import { topUpJournal } from '../../money/top-up.ts'
 import { isPaused } from '../../sync/outbox/halts.ts'
@@ -46,6 +46,7 @@ export const screen: Screen = {
         (select max(sent_at) from dirsync.refund), (select max(sent_at) from dirsync.topup),
         (select max(settled_at) from dirsync.refund), (select max(settled_at) from dirsync.topup),
         (select max(notified_at) from dirsync.refund), (select max(contradicted_at) from dirsync.refund),
+        (select max(shown_at) from dirsync.refund where sent_at > now() - interval '7 days'),
         (select max(last_at) from dirsync.refused_notification),
         (select string_agg(concat_ws('|', outer_refund_no, state, settle_attempts, left_to_person_at), ','
                            order by outer_refund_no)
@@ -101,7 +102,7 @@ export function money(services: Needs) {
       result: RefundDetails,
       async run(ask, { params: { number } }) {
         const refund = await entryOf(ask, refundJournal, number)
-        if (!isOpen(refund)) throw decidedAlready(ask, number, refund)
+        if (!isOpen(refund) && !isUnshown(refund)) throw decidedAlready(ask, number, refund)
         if (await isPaused(pool)) throw new Problem('paused', { key: 'circumstance.paused.meaning' })
         await ask.commands.note('settle_refund', { outer_refund_no: number })
         const notCarriedOutAfterMs = config.REFUND_LOST_AFTER_HOURS * 3_600_000
@@ -110,7 +111,13 @@ export function money(services: Needs) {
       },
       next: (_ask, refund) => ({
         to: pathOf(refund),
-        notice: { key: isOpen(refund) ? 'money.still_open' : 'money.settled' },
+        notice: {
+          key: isOpen(refund)
+            ? 'money.still_open'
+            : isUnshown(refund)
+              ? 'money.still_unshown'
+              : 'money.settled',
+        },
       }),
     }),
     resolveRefund: action({

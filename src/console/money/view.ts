@@ -1,6 +1,6 @@
 import { capitalised } from '../../lib/text.ts'
 import { contradictionOf } from '../../money/journal.ts'
-import { waitsForPerson } from '../../money/refund.ts'
+import { COMPLETED_WITHIN_MS, isUnshown, waitsForPerson } from '../../money/refund.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import type { Said } from '../../texts/message.ts'
@@ -44,6 +44,7 @@ function stateOf({ t }: Ask, entry: Line): Words {
   const text: Words = [
     term('money_state', entry.state),
     isForPerson ? { soft: [' · ', t('money.for_person')] } : null,
+    'shown_at' in entry && isUnshown(entry) ? { soft: [' · ', t('money.unshown')] } : null,
     contradiction ? { soft: [' · ', t(CONTRADICTIONS[contradiction])] } : null,
     'misfit_at' in entry && entry.misfit_at ? { soft: [' · ', t('money.misfit')] } : null,
   ]
@@ -53,7 +54,7 @@ function stateOf({ t }: Ask, entry: Line): Words {
 /** First whether the outcome of any money operation is unknown, then everything else. */
 export function moneyShown(
   ask: Ask,
-  { counts, contradicted, restored_at, misfits, unmatched, kind, items, next }: MoneyList,
+  { counts, contradicted, restored_at, misfits, unshown, unmatched, kind, items, next }: MoneyList,
   input: MoneyInput,
 ): Shown {
   const { t } = ask
@@ -70,10 +71,13 @@ export function moneyShown(
         text: t('money.show_it'),
       }),
       ...unmatchedOf(ask, unmatched),
+      ...overdueOf(ask, unshown),
       ...unknownOf(
         ask,
         counts,
-        contradicted.length + misfits.count + unmatched.length === 0 && restored_at === null,
+        unshown,
+        contradicted.length + misfits.count + unmatched.length + unshown.overdue === 0 &&
+          restored_at === null,
       ),
       {
         drawn: tabs(
@@ -133,11 +137,33 @@ function misfitsOf({ t }: Ask, { count, latest }: MoneyList['misfits'], next: Wo
   return [{ notice: 'bad', title, todo: t('alert.notification_misfit.remedy'), next }]
 }
 
-function unknownOf({ t }: Ask, counts: MoneyList['counts'], isAllWell: boolean): Block[] {
+/** Accepted refunds that should be shown as completed by now. */
+function overdueOf({ t }: Ask, { overdue, latest, of }: MoneyList['unshown']): Block[] {
+  if (latest === null || of === null) return []
+  const title = t('money.overdue', { count: overdue, latest })
+  const next = { to: moneyPath('refunds', latest), text: t('money.show_it') }
+  return [{ notice: 'warn', title, todo: t('money.overdue_todo', { number: latest, of }), next }]
+}
+
+function unknownOf(
+  { t }: Ask,
+  counts: MoneyList['counts'],
+  { count: unshown }: MoneyList['unshown'],
+  isAllWell: boolean,
+): Block[] {
   const unknown = KINDS.filter(kind => counts[kind].unknown > 0)
   if (unknown.length === 0) {
     const isSending = KINDS.some(kind => counts[kind].requested > 0)
-    return isSending || !isAllWell ? [] : [{ text: { tone: 'ok', text: t('money.all_known') } }]
+    return isSending || !isAllWell
+      ? []
+      : [
+          {
+            text: {
+              tone: 'ok',
+              text: unshown > 0 ? t('money.all_accepted', { count: unshown }) : t('money.all_known'),
+            },
+          },
+        ]
   }
   return unknown.map(kind => ({
     notice: 'bad',
@@ -253,7 +279,7 @@ export function entryShown(ask: Ask, entry: Details): Shown {
   const number = entryNumber(entry)
   const to = pathOf(entry)
   const isUnknown = entry.state === 'unknown'
-  const canSettle = isRefund && (isUnknown || entry.state === 'requested')
+  const canSettle = isRefund && (isUnknown || entry.state === 'requested' || isUnshown(entry))
   return {
     title: t(isRefund ? 'money.refund' : 'money.topup', { number }),
     aside: stateOf(ask, entry),
@@ -356,6 +382,14 @@ function meaning(ask: Ask, entry: Details): Block[] {
     return [
       { notice: 'info', title: t('money.requested'), todo: t(`money.requested.remedy.${commandOf(entry)}`) },
     ]
+  if (
+    'shown_at' in entry &&
+    isUnshown(entry) &&
+    ask.now.getTime() - entry.sent_at.getTime() > COMPLETED_WITHIN_MS
+  ) {
+    const { outer_refund_no: latest, outer_trade_no: of } = entry
+    return overdueOf(ask, { count: 1, overdue: 1, latest, of }).map(block => ({ ...block, next: null }))
+  }
   if (state !== 'unknown') return []
   const why = code === null ? null : t('money.code_unlisted', { code: String(code) })
   const todo =
@@ -394,7 +428,17 @@ function said(ask: Ask, entry: Details): Block {
   const { t, language } = ask
   const { platform_code, trace_id, message, resolved_by, resolution, settled_at, state: name } = entry
   if (resolved_by === null && platform_code === null && message === null)
-    return { text: { soft: t(name === 'requested' ? 'money.requested' : 'money.nothing_said') } }
+    return {
+      text: {
+        soft: t(
+          name === 'requested'
+            ? 'money.requested'
+            : 'shown_at' in entry && isUnshown(entry)
+              ? 'money.accepted_unshown'
+              : 'money.nothing_said',
+        ),
+      },
+    }
   // Once the platform or a person has settled it, the message describes a doubt that is over.
   const isOver = name === 'notified' || resolved_by !== null
   const remedy = textOr(
@@ -443,7 +487,15 @@ function story(ask: Ask, entry: Details): Block {
       at,
       what: joined(
         [
-          t(`money.event.${event}`, { count: times }),
+          // An answer without words is one that accepts it.
+          t(
+            event === 'settled' && text === null && entry.state !== 'rejected'
+              ? 'money.event.accepted'
+              : `money.event.${event}`,
+            {
+              count: times,
+            },
+          ),
           times > 1 ? [t('money.last_check'), ' ', { at: last_at }] : null,
           by && { soft: actorText(ask, by) },
         ],

@@ -2,6 +2,12 @@
 export const money = {
   'money.title': 'Money',
   'money.all_known': 'The outcome of every refund and top-up is known. There is nothing to do.',
+  'money.all_accepted':
+    'No outcome is unknown. {count, plural, one {# refund is} other {# refunds are}} accepted by the platform and not shown as completed yet; nothing to do for a day.',
+  'money.overdue':
+    '{count, plural, one {Refund {latest} was accepted by the platform more than a day ago, and nothing shows that it is completed.} other {# refunds were accepted by the platform more than a day ago, and nothing shows that they are completed; the latest is {latest}.}}',
+  'money.overdue_todo':
+    'Check the order record: `dirsync refund settle {number}`. If it does not show the refund, look order {of} up in the platform’s back office, or ask its support: the platform sends nothing for a refund that fails. NOTIFICATION_URL or MIRRORS=orders lets dirsync see by itself that refunds are completed.',
   'money.refunds': 'Refunds',
   'money.topups': 'Top-ups',
   'money.restored':
@@ -60,6 +66,8 @@ export const money = {
   'money.settled': 'The outcome of the refund is known.',
   'money.still_open':
     'The outcome of the refund is still unknown. “What happened” shows each check of its order record.',
+  'money.still_unshown':
+    'The platform has accepted the refund, and nothing shows yet that it is completed. “What happened” has what the order record shows.',
   'money.resolved': 'The outcome was recorded. Nothing was sent.',
   'money.being_sent': '{number} is being sent right now. Look again in a minute.',
   'money.known': 'The outcome of {number} is already known: {state}, {when}.',
@@ -93,6 +101,9 @@ export const money = {
   'money.notification': 'Notification',
   'money.although_open': 'Sent despite open',
   'money.said': 'What is known',
+  'money.unshown': 'not shown as completed yet',
+  'money.accepted_unshown':
+    'The platform accepted it. It is completed only once a notification, the order record or the mirror shows it.',
   'money.nothing_said': 'The platform accepted it.',
   'money.resolved_by': 'Recorded by',
   'money.platform_code': 'Platform code',
@@ -105,6 +116,8 @@ export const money = {
   'money.earlier_checks':
     '{count, plural, one {# earlier check} other {# earlier checks}} of the order record {count, plural, one {is} other {are}} not shown.',
   'money.last_check': 'with the same result, last',
+  'money.event.accepted': 'accepted by the platform',
+  'money.event.shown': 'shown as refunded by the order record or the mirror',
   'money.event.settled': 'outcome became known',
   'money.event.called_refused': 'recorded as not carried out',
   'money.event.after_all': 'turned out to be carried out',

@@ -268,6 +268,8 @@ export const shell = {
   'shell.earlier_refund_may_come':
     '{number}: {amount}, {state}, sent {time}; it may have been carried out after all, or be yet',
   'shell.earlier_refunds': 'there may be earlier ones: `dirsync refund list --number {order}`',
+  'shell.refund_not_completed':
+    'accepted is not completed yet: its notification, the order record or the mirror shows that',
   'shell.would_send.refund': 'This refund would be sent:',
   'shell.would_send.top_up': 'This top-up would be sent:',
   'shell.send.refund': 'Send this refund?',

@@ -4,6 +4,12 @@ import type { Section } from '../section.ts'
 export const money = {
   'money.title': '资金',
   'money.all_known': '所有退款和充值的结果均已明确，无需处理。',
+  'money.all_accepted':
+    '没有结果未知的交易。{count, plural, other {# 笔退款}}已被平台受理，尚未显示为已完成；一天内无需处理。',
+  'money.overdue':
+    '平台在一天前已受理 {count, plural, other {# 笔退款}}，但没有任何信息表明其已完成；最近一笔为 {latest}。',
+  'money.overdue_todo':
+    '请查询订单记录：`dirsync refund settle {number}`。如果其中没有这笔退款，请在平台后台查询订单 {of}，或咨询平台方：平台不会通知失败的退款。设置 NOTIFICATION_URL 或 MIRRORS=orders 后，dirsync 可自行得知退款已完成。',
   'money.refunds': '退款',
   'money.topups': '充值',
   'money.restored':
@@ -55,6 +61,7 @@ export const money = {
   'money.reason_hint': '说明依据：谁在何时告知的。原因会连同您的姓名记入审计。',
   'money.settled': '该退款的结果已知。',
   'money.still_open': '该退款的结果仍未知。“历史”中列出了对订单记录的每次查询。',
+  'money.still_unshown': '平台已受理这笔退款，但尚无信息表明其已完成。“经过”中有订单记录显示的内容。',
   'money.resolved': '结果已登记，未发送任何请求。',
   'money.being_sent': '{number} 正在发送，请一分钟后再查看。',
   'money.known': '{number} 的结果已确定：{state}（{when}）。',
@@ -84,6 +91,8 @@ export const money = {
   'money.notification': '平台通知',
   'money.although_open': '发送时尚未确定的充值',
   'money.said': '已知结果',
+  'money.unshown': '尚未显示为已完成',
+  'money.accepted_unshown': '平台已受理。收到通知，或订单记录、镜像显示后，才算完成。',
   'money.nothing_said': '平台已受理。',
   'money.resolved_by': '登记人',
   'money.platform_code': '平台错误码',
@@ -95,6 +104,8 @@ export const money = {
   'money.event.checked': '已查询订单记录{count, plural, =1 {} other {（# 次）}}',
   'money.earlier_checks': '更早的 {count, number} 次订单记录核对未列出。',
   'money.last_check': '结果相同，最近一次',
+  'money.event.accepted': '平台已受理',
+  'money.event.shown': '订单记录或镜像已显示这笔退款',
   'money.event.settled': '结果已确定',
   'money.event.called_refused': '认定为未执行',
   'money.event.after_all': '实际已执行',

@@ -259,6 +259,7 @@ export const shell = {
   'shell.earlier_refund_may_come':
     '{number}：{amount}，{state}，发送于 {time}；实际可能已执行，或以后仍会执行',
   'shell.earlier_refunds': '可能还有更早的退款：`dirsync refund list --number {order}`',
+  'shell.refund_not_completed': '已受理不等于已完成：以通知、订单记录或镜像为准',
   'shell.would_send.refund': '将发送以下退款：',
   'shell.would_send.top_up': '将发送以下充值：',
   'shell.send.refund': '确定发送这笔退款吗？',
