@@ -139,6 +139,11 @@ describe('refunds and top-ups', () => {
       events: [{ event: 'sent', by: 'ann' }],
       outlook: { next: 'asks', at: new Date('2026-11-01T11:00Z') },
     })
+    await store.pool.query(
+      `insert into dirsync.halt (scope, category, message, remedy) values ('*', 'paused', '[]', '[]')`,
+    )
+    expect((await refund('r1'))?.outlook).toEqual({ next: 'held' })
+    await store.pool.query('delete from dirsync.halt')
     expect((await refund('r3'))?.events.map(({ event }) => event)).toEqual(['sent', 'settled', 'notified'])
     expect((await refund('r4'))?.outlook).toEqual({ next: 'person', since: null })
     // The doubt that a notification has ended is no outcome.

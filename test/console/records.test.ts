@@ -232,6 +232,22 @@ test('a refund that is recorded as not carried out, and may have been, is someth
   expect(events.map(({ event }) => event)).toEqual(['sent', 'called_refused', 'shown_otherwise'])
 })
 
+test('a refund that is asked about no more while calls are paused says so', async () => {
+  await console.pool.query(`
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, next_settle_at, refunded_before)
+      values ('r8', 'o8', 4, 'unknown', 'ann', now() - interval '1 minute', 0);
+    insert into dirsync.halt (scope, category, message, remedy, next_probe_at) values ('*', 'paused', '[]', '[]', 'infinity')`)
+  onTestFinished(
+    async () =>
+      void (await console.pool.query(`
+        delete from dirsync.refund where outer_refund_no = 'r8'; delete from dirsync.halt where category = 'paused'`)),
+  )
+  const { body } = await console.browse('viewer', 'GET', '/money/refunds/r8')
+  expect(body).toContain('All calls are paused, so the order record is not asked')
+  expect(body).toContain('when calls are no longer paused')
+  expect(body).not.toContain('Unless calls are paused')
+})
+
 test('a refund that the platform accepted is not called completed before anything shows it', async () => {
   const sent = (ago: string) =>
     console.pool.query(

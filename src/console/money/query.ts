@@ -21,6 +21,7 @@ import {
 } from '../../money/refund.ts'
 import { type TopUp, topUpJournal } from '../../money/top-up.ts'
 import { CONTRADICTED, type ContradictedMoney } from '../../sync/health/health.ts'
+import { isPaused } from '../../sync/outbox/halts.ts'
 import { recentRestore } from '../../sync/runs/restored.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { inWords } from '../../texts/message.ts'
@@ -239,10 +240,13 @@ const Told = z.object({
   outlook: z
     .union([
       z.object({ next: z.literal('asks'), at: z.date() }),
+      z.object({ next: z.literal('held') }),
       z.object({ next: z.literal('person'), since: z.date().nullable() }),
     ])
     .nullable()
-    .describe('For an unknown outcome: whether dirsync asks again, or a person has to find out'),
+    .describe(
+      'For an unknown outcome: whether dirsync asks again, when calls are no longer paused (`held`), or a person has to find out',
+    ),
 })
 
 export const RefundDetails = RefundRow.extend({
@@ -267,8 +271,9 @@ export async function refundDetails(db: Pool, refund: ReadRefund): Promise<Refun
     next_settle_at,
   } = refund
   const events = eventsOf(refund)
-  const [checks, { rowCount }] = await Promise.all([
+  const [checks, isHeld, { rowCount }] = await Promise.all([
     checksOf(db, refund.outer_refund_no),
+    isPaused(db),
     db.query(`select from dirsync.payment_order where trade_no collate "C" = $1 limit 1`, [refund.trade_no]),
   ])
   const shown = checks.reduce((sum, { times }) => sum + times, 0)
@@ -297,7 +302,9 @@ export async function refundDetails(db: Pool, refund: ReadRefund): Promise<Refun
       state !== 'unknown'
         ? null
         : next_settle_at && !waitsForPerson(refund)
-          ? { next: 'asks', at: next_settle_at }
+          ? isHeld
+            ? { next: 'held' }
+            : { next: 'asks', at: next_settle_at }
           : { next: 'person', since: left_to_person_at },
   }
 }

@@ -332,7 +332,10 @@ function refundFacts(ask: Ask, entry: RefundDetails): Facts {
     [t('money.trade_no'), trade_no && orderOf(entry, trade_no)],
     ...sentFacts(ask, entry),
     [t('money.asked'), settle_attempts > 0 ? t('money.asked_times', { count: settle_attempts }) : null],
-    [t('money.asked_next'), next_settle_at && { since: next_settle_at }],
+    [
+      t('money.asked_next'),
+      entry.outlook?.next === 'held' ? t('money.held') : next_settle_at && { since: next_settle_at },
+    ],
     [
       t('money.notification'),
       notified_at ? { at: notified_at } : misfit_at && [{ at: misfit_at }, ' ', { soft: t('money.misfit') }],
@@ -393,7 +396,11 @@ function meaning(ask: Ask, entry: Details): Block[] {
   if (state !== 'unknown') return []
   const why = code === null ? null : t('money.code_unlisted', { code: String(code) })
   const todo =
-    outlook?.next === 'asks' ? t('money.unknown_todo.refunds') : t(`money.person.${commandOf(entry)}`)
+    outlook?.next === 'asks'
+      ? t('money.unknown_todo.refunds')
+      : outlook?.next === 'held'
+        ? t('money.held_todo')
+        : t(`money.person.${commandOf(entry)}`)
   const next = lacksRole(ask, 'admin') ? t('money.admin_only') : null
   return [{ notice: 'bad', title: t('money.is_unknown'), todo: joined([why, todo], ' '), next }]
 }

@@ -93,6 +93,9 @@ export const money = {
   'money.enterprise': 'Enterprise',
   'money.asked': 'Order record',
   'money.asked_times': 'asked {count, plural, one {once} other {# times}}',
+  'money.held': 'when calls are no longer paused',
+  'money.held_todo':
+    'All calls are paused, so the order record is not asked: `dirsync resume` lets it be asked. Do not send a refund again by hand.',
   'money.asked_next': 'Asked next',
   'money.after_all': 'was recorded as not carried out',
   'money.perhaps': 'may have been carried out after all',

@@ -585,8 +585,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'The outcome, what a check found, or a person’s reason': '结果、核对所得，或人员填写的原因',
   'How many checks in a row found the same; 1 for all else': '连续多少次核对结果相同；其他情况为 1',
   'When the last of them was': '其中最后一次的时间',
-  'For an unknown outcome: whether dirsync asks again, or a person has to find out':
-    '结果未知时：由 dirsync 再次查询，还是需要人工查明',
+  'For an unknown outcome: whether dirsync asks again, when calls are no longer paused (`held`), or a person has to find out':
+    '结果未知时：由 dirsync 再次查询（`held` 表示在恢复调用之后），还是需要人工查明',
   'accepted: it was carried out; rejected: it was not': 'accepted 表示已执行，rejected 表示未执行',
   'How you know; kept in the audit': '判断的依据；记入审计',
   // mirrors

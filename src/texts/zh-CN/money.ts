@@ -83,6 +83,9 @@ export const money = {
   'money.enterprise': '企业',
   'money.asked': '订单记录',
   'money.asked_times': '已查询 {count, number} 次',
+  'money.held': '恢复调用之后',
+  'money.held_todo':
+    '所有调用均已暂停，因此不会查询订单记录：运行 `dirsync resume` 后才会查询。请勿手动再次发送退款。',
   'money.asked_next': '下次查询',
   'money.after_all': '曾认定为未执行',
   'money.perhaps': '实际可能已执行',
