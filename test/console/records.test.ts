@@ -248,6 +248,26 @@ test('a refund that is asked about no more while calls are paused says so', asyn
   expect(body).not.toContain('Unless calls are paused')
 })
 
+test('a code that leaves the outcome of a refund unknown is shown without what it means elsewhere', async () => {
+  const ofState = (state: string, settled: string) =>
+    console.pool.query(`
+      insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, platform_code, message, settled_at)
+        values ('r9', 'o9', 4, '${state}', 'ann', 1000220064, '[]', ${settled})
+        on conflict (outer_refund_no) do update set state = excluded.state, settled_at = excluded.settled_at`)
+  onTestFinished(
+    async () => void (await console.pool.query(`delete from dirsync.refund where outer_refund_no = 'r9'`)),
+  )
+  const page = async () => (await console.browse('viewer', 'GET', '/money/refunds/r9')).body
+  const MEANING = 'The payment failed, or the platform has no order'
+  await ofState('unknown', 'null')
+  expect(await page()).toContain('does not tell whether money moved')
+  expect(await page()).toContain('1000220064')
+  expect(await page()).not.toContain(MEANING)
+  expect(await page()).not.toContain('Check the external trade number')
+  await ofState('rejected', 'now()')
+  expect(await page()).toContain(MEANING)
+})
+
 test('a refund that the platform accepted is not called completed before anything shows it', async () => {
   const sent = (ago: string) =>
     console.pool.query(

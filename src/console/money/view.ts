@@ -448,6 +448,8 @@ function said(ask: Ask, entry: Details): Block {
     }
   // Once the platform or a person has settled it, the message describes a doubt that is over.
   const isOver = name === 'notified' || resolved_by !== null
+  // The code says nothing of an unknown outcome: its meaning and remedy would contradict the notice above.
+  const isTold = name !== 'unknown'
   const remedy = textOr(
     language,
     `code.${platform_code}.remedy_beside_hr`,
@@ -465,11 +467,11 @@ function said(ask: Ask, entry: Details): Block {
         platform_code && [
           { code: platform_code },
           ' ',
-          textOr(language, `code.${platform_code}.meaning`, ''),
+          isTold ? textOr(language, `code.${platform_code}.meaning`, '') : null,
         ],
       ],
       [t('money.message'), message && !isOver ? sentences(ask, message) : null],
-      [t('money.remedy'), platform_code && name !== 'accepted' && !isOver ? remedy : null],
+      [t('money.remedy'), platform_code && isTold && name !== 'accepted' && !isOver ? remedy : null],
       [t('money.trace_id'), trace_id && { code: trace_id }],
     ],
   }
