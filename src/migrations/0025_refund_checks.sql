@@ -1,4 +1,5 @@
--- What each check of an order record found about a refund whose outcome was unknown. Checks that follow each other and
+-- What each check of an order record found about a refund whose outcome was unknown, or that was accepted; and before
+-- them, as said.when_sent, what its call failed with. Checks that follow each other and
 -- found the same are one row. Checks from before this table have none.
 create table dirsync.refund_check (
   id              bigint generated always as identity primary key,  -- Number of the row.

@@ -198,10 +198,11 @@ export class Journal<Row extends Entry> {
     const { number: numberColumn, receipt } = this.#kind
     if (answer.state === 'unknown') {
       await db.query(
-        `update ${this.#table}
+        this.#keepFailure(`update ${this.#table}
          set state = 'unknown', platform_code = $2, message = $3, trace_id = $4 ${this.#askSoon}
          -- Unknown already: its sender seemed to be dead, or it was written down again.
-         where ${numberColumn} = $1 and ${IS_OPEN}`,
+         where ${numberColumn} = $1 and ${IS_OPEN}
+         returning ${numberColumn}, message`),
         [number, answer.platformCode, toStore(answer.message), answer.traceId],
       )
       return
@@ -233,6 +234,16 @@ export class Journal<Row extends Entry> {
         'said.recorded_before' satisfies MessageKey,
       ],
     )
+  }
+
+  /** SQL: the same update, and what the call failed with is kept where checks put what they find in its place. */
+  #keepFailure(update: string): string {
+    if (!this.#kind.canBeAsked) return update
+    const key = 'said.when_sent' satisfies MessageKey
+    return `with failed as (${update})
+      insert into dirsync.refund_check (outer_refund_no, message)
+      select outer_refund_no, jsonb_build_object('key', '${key}', 'values', jsonb_build_object('what', message))
+      from failed`
   }
 
   /** Marks rows whose sender died before it stored the answer as unknown. Returns their numbers. */

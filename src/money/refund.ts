@@ -384,14 +384,16 @@ export interface RefundCheck {
 /** Up to so many different findings are shown. */
 const CHECKS = 100
 
-/** What the checks of a refund's order record found, oldest first. */
+/** What the checks of a refund's order record found, and what its call failed with, oldest first. */
 export async function checksOf(db: Pool, outerRefundNo: string): Promise<RefundCheck[]> {
   const { rows } = await db.query<RefundCheck>(
     `select first_at, last_at, times, message from dirsync.refund_check
-     where outer_refund_no = $1 order by id desc limit ${CHECKS}`,
+     where outer_refund_no = $1
+     -- What the call failed with is shown however many checks there are.
+     order by (message ->> 'key' = 'said.when_sent') is true desc, id desc limit ${CHECKS}`,
     [outerRefundNo],
   )
-  return rows.reverse()
+  return rows.toSorted((one, other) => one.first_at.getTime() - other.first_at.getTime())
 }
 
 /** Records what a check of the order record found, whatever comes of it. */

@@ -158,6 +158,7 @@ describe('an answer', () => {
     ])
     expect((await refundDetails(store.pool, refund as ReadRefund)).events.map(({ event }) => event)).toEqual([
       'sent',
+      'call_failed',
       'refused_after_all',
     ])
   })

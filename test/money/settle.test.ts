@@ -5,6 +5,7 @@ import type { Loop } from '../../src/lib/loop.ts'
 import {
   claimUnknown,
   compareWithShown,
+  type ReadRefund,
   readUnshown,
   recordNotification,
   refundJournal,
@@ -232,6 +233,20 @@ test('a refund that the platform answered with an unlisted code keeps its words 
       `The platform said: “${message}”. ` +
       'the order record shows 0.00 refunded, 0.00 before this refund of 4.00',
   })
+})
+
+test('what the call failed with is told after checks, to the story and to the support of the platform', async () => {
+  await refunds.fault(REFUND_CALL, { httpStatus: 502 })
+  await sendRefund(refunds.deps, REQUEST, { actor: 'cli:tester' })
+  for (let check = 0; check < 2; check++) await settleNow(refunds.deps, NO)
+  const refund = (await refunds.refund()) as ReadRefund
+  const details = await refundDetails(refunds.store.pool, refund)
+  expect(worded(details.events)).toMatchObject([
+    { event: 'sent' },
+    { event: 'call_failed', text: expect.stringMatching(/^when it was sent: .*HTTP 502/) },
+    { event: 'checked', times: 2 },
+  ])
+  expect(details.earlier_checks).toBe(0)
 })
 
 test('a refund whose number the platform had carried out before is never called rejected', async () => {

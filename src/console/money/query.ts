@@ -13,6 +13,7 @@ import { adoptMoney } from '../../money/open.ts'
 import {
   checksOf,
   type ReadRefund,
+  type RefundCheck,
   readMisfits,
   readUnmatched,
   readUnshown,
@@ -217,6 +218,7 @@ const Event = z.object({
   at: z.date(),
   event: z.enum([
     'sent',
+    'call_failed',
     'checked',
     'settled',
     'called_refused',
@@ -276,7 +278,8 @@ export async function refundDetails(db: Pool, refund: ReadRefund): Promise<Refun
     isPaused(db),
     db.query(`select from dirsync.payment_order where trade_no collate "C" = $1 limit 1`, [refund.trade_no]),
   ])
-  const shown = checks.reduce((sum, { times }) => sum + times, 0)
+  const found = checks.filter(check => !isFailure(check))
+  const shown = found.reduce((sum, { times }) => sum + times, 0)
   return {
     ...refund,
     is_mirrored: rowCount === 1,
@@ -285,7 +288,7 @@ export async function refundDetails(db: Pool, refund: ReadRefund): Promise<Refun
     events: inOrder([
       ...events.slice(0, 1),
       ...checks.map(({ first_at, last_at, times, message }) => ({
-        ...happened('checked', first_at, null, message),
+        ...happened(isFailure({ message }) ? 'call_failed' : 'checked', first_at, null, message),
         ...{ last_at, times },
       })),
       // The check that told the outcome comes first. Settled by its notification, a refund has no other, but an old doubt.
@@ -307,6 +310,11 @@ export async function refundDetails(db: Pool, refund: ReadRefund): Promise<Refun
             : { next: 'asks', at: next_settle_at }
           : { next: 'person', since: left_to_person_at },
   }
+}
+
+/** Whether it is what the call itself failed with, which is kept beside the checks. */
+function isFailure({ message }: Pick<RefundCheck, 'message'>): boolean {
+  return 'key' in message && message.key === 'said.when_sent'
 }
 
 export function topUpDetails(topUp: TopUp): TopUpDetails {

@@ -521,6 +521,11 @@ function story(ask: Ask, entry: Details): Block {
 function vendorText(ask: Ask, entry: Details): string {
   const { t } = ask
   const { sent_at, trace_id } = entry
+  // The message of a refund is what its latest check found.
+  const failure =
+    'outer_refund_no' in entry
+      ? entry.events.find(({ event }) => event === 'call_failed')?.text
+      : entry.message
   const own =
     'outer_refund_no' in entry
       ? [
@@ -538,5 +543,6 @@ function vendorText(ask: Ask, entry: Details): string {
     ...own,
     `${t('money.sent')}: ${timeText(ask, sent_at)} (${sent_at.toISOString()})`,
     ...(trace_id === null ? [] : [`x-trace-id: ${trace_id}`]),
+    ...(failure ? [sentences(ask, failure)] : []),
   ].join('\n')
 }

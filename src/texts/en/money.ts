@@ -115,6 +115,7 @@ export const money = {
   'money.trace_id': 'Trace id',
   'money.story': 'What happened',
   'money.event.sent': 'sent',
+  'money.event.call_failed': 'outcome left unknown by the call',
   'money.event.checked': 'order record checked{count, plural, one {} other { # times}}',
   'money.earlier_checks':
     '{count, plural, one {# earlier check} other {# earlier checks}} of the order record {count, plural, one {is} other {are}} not shown.',

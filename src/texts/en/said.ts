@@ -502,6 +502,7 @@ export const saidTexts = {
   'said.topup_busy': 'top-up {number}, or another one of account {account}, is being sent at this moment',
   'said.record_shows_none':
     'the order record shows no amount refunded, {before} before this refund of {amount}',
+  'said.when_sent': 'when it was sent: {what}',
   'said.record_shows_nothing': 'the order record does not tell what is refunded',
   'said.record_shows_sum': 'the order record shows {refunded} refunded',
   'said.record_shows': 'the order record shows {refunded} refunded, {before} before this refund of {amount}',

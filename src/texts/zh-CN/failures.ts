@@ -545,6 +545,7 @@ export const failures = {
     '未发送任何内容：询问之后，同一账户的充值 {number}（{amount}）已被受理；请先确认是否仍需这笔充值，再重新发送',
   'said.topup_busy': '充值 {number}，或账户 {account} 的另一笔充值，正在发送',
   'said.record_shows_none': '订单记录未显示退款金额，本次退款（{amount}）之前为 {before}',
+  'said.when_sent': '发送时：{what}',
   'said.record_shows_nothing': '订单记录未说明已退金额',
   'said.record_shows_sum': '订单记录显示已退 {refunded}',
   'said.record_shows': '订单记录显示已退款 {refunded}，本次退款（{amount}）之前为 {before}',

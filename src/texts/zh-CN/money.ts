@@ -104,6 +104,7 @@ export const money = {
   'money.trace_id': '跟踪 ID',
   'money.story': '历史',
   'money.event.sent': '已发送',
+  'money.event.call_failed': '调用未能表明结果',
   'money.event.checked': '已查询订单记录{count, plural, =1 {} other {（# 次）}}',
   'money.earlier_checks': '更早的 {count, number} 次订单记录核对未列出。',
   'money.last_check': '结果相同，最近一次',
