@@ -332,6 +332,7 @@ export interface SendDeps {
  * - `ORDER_EXCEEDED`: the refund is more than is left of the order
  * - `ACCOUNT_BUSY`: another top-up of the account is open
  * - `ACCOUNT_CHANGED`: another top-up of the account was accepted since a person agreed to the top-up
+ * - `NAMED_NOT_OPEN`: a top-up that may stay open beside this one is not an open one of the account
  * - `NOT_FOUND`: there is no such number
  * - `NOT_UNKNOWN`: nothing is left for a person to decide
  */
@@ -342,6 +343,7 @@ export class JournalError extends CodedError<
   | 'ORDER_EXCEEDED'
   | 'ACCOUNT_BUSY'
   | 'ACCOUNT_CHANGED'
+  | 'NAMED_NOT_OPEN'
   | 'NOT_FOUND'
   | 'NOT_UNKNOWN'
 > {}

@@ -22,7 +22,15 @@ import { type Answer, type Entry, isOpen, type Journal, JournalError } from './j
 import { adoptMoney } from './open.ts'
 import { mayStillCome, openRefundOf, orderLock, refundJournal, writeRefund } from './refund.ts'
 import { type RefundedSoFar, readRefundedSoFar, refundedBefore } from './settle.ts'
-import { beginTopUp, type NewTopUp, otherTopUp, topUpJournal, topUpLock, writeTopUp } from './top-up.ts'
+import {
+  beginTopUp,
+  type NewTopUp,
+  notOpenOf,
+  otherTopUp,
+  topUpJournal,
+  topUpLock,
+  writeTopUp,
+} from './top-up.ts'
 
 interface SendOptions {
   /** The requester, for the journal: `cli:` and the shell user. */
@@ -169,7 +177,8 @@ async function refusalOfRefund(
  * a person resolves it, since the platform offers no query for it.
  * @param options.althoughOpen numbers of open applications for the same account that may stay open beside this one
  * @param options.agreedAt when a person agreed to it, by the database's clock
- * @throws JournalError when the number was used before, an open application of the account is not named, or another one was
+ * @throws JournalError when the number was used before, an open application of the account is not named, one that is named is not
+ * open, or another one was
  * accepted since a person agreed: nothing was sent
  * @throws PlatformError when nothing was sent; the number stays free
  */
@@ -243,7 +252,11 @@ export async function refusalOfTopUp(
       }),
     )
   const other = await otherTopUp(pool, topUp, agreedAt)
-  if (other === null) return null
+  if (other === null) {
+    const notOpen = await notOpenOf(pool, topUp, agreedAt)
+    const named = { number: notOpen ?? '', account: topUp.account_openid }
+    return notOpen === null ? null : new JournalError('NAMED_NOT_OPEN', message('said.named_not_open', named))
+  }
   const { external_code: number, amount, state } = other
   return isOpen(other)
     ? new JournalError('ACCOUNT_BUSY', message('said.account_busy', { number, amount, money_state: state }))

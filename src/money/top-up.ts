@@ -37,7 +37,8 @@ export type NewTopUp = Pick<
 >
 
 /**
- * Writes an application down before it is sent, unless another one of the account stands in its way. In a transaction.
+ * Writes an application down before it is sent, unless another one of the account stands in its way, or one that it names is not
+ * open. In a transaction.
  * @param agreedAt when a person agreed to it, by the database's clock; null: nobody was asked
  * @returns false when there is one, or its number was used before: nothing was written
  */
@@ -49,7 +50,9 @@ export async function beginTopUp(
 ): Promise<boolean> {
   // Another process that begins one for the same account waits here until it can see this one.
   await lockTransaction(db, { key: `topup-account:${topUp.account_openid}` })
-  return (await otherTopUp(db, topUp, agreedAt)) === null && (await writeTopUp(db, topUp, actor))
+  const isClear =
+    (await notOpenOf(db, topUp, agreedAt)) === null && (await otherTopUp(db, topUp, agreedAt)) === null
+  return isClear && (await writeTopUp(db, topUp, actor))
 }
 
 /** The oldest application of the account that is open, or accepted since a person agreed to this one, and not named by its sender. */
@@ -66,6 +69,26 @@ export async function otherTopUp(
     [topUp.account_openid, [topUp.external_code, ...topUp.although_open], agreedAt],
   )
   return rows[0] ?? null
+}
+
+/**
+ * The first number that its sender named although it is not an application of the account that is open, or was when a person agreed
+ * to this one; null: there is none.
+ */
+export async function notOpenOf(
+  db: ClientBase | Pool,
+  topUp: NewTopUp,
+  agreedAt: Date | null,
+): Promise<string | null> {
+  const { rows } = await db.query<{ number: string }>(
+    `select number from unnest($2::text[]) with ordinality named (number, place)
+     where not exists (select from dirsync.topup
+                       where external_code = number and account_openid = $1
+                         and (${IS_OPEN} or settled_at > $3))
+     order by place limit 1`,
+    [topUp.account_openid, topUp.although_open, agreedAt],
+  )
+  return rows[0]?.number ?? null
 }
 
 /**

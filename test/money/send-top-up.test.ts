@@ -170,6 +170,18 @@ describe('an account', () => {
     })
   })
 
+  test('is not sent despite one that is not an open one of its account', async () => {
+    const OTHER = { external_code: `${CODE}b` }
+    await send()
+    for (const named of ['nonsense', CODE])
+      await expect(send(OTHER, [named])).rejects.toMatchObject({
+        code: 'NAMED_NOT_OPEN',
+        message: expect.stringContaining(`${named} is not an open top-up of account`),
+      })
+    expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
+    expect(await topUpJournal.read(refunds.store.pool, OTHER.external_code)).toBeNull()
+  })
+
   test('has no other top-up while one is in hand', async () => {
     await refunds.fault(TOP_UP_CALL, { hold: true })
     const sent = send()

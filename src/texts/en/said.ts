@@ -499,6 +499,8 @@ export const saidTexts = {
     'top-up {number} ({amount}) of the same account is open ({money_state}): find out first whether it was carried out; to send another one beside it, name it: dirsync topup send … --although-open {number}',
   'said.account_changed':
     'nothing was sent: top-up {number} ({amount}) of the same account was accepted since you were asked; check whether yours is still wanted, then send it',
+  'said.named_not_open':
+    'nothing was sent: {number} is not an open top-up of account {account}; name the one that is open (`dirsync topup list --number {account}`), or leave --although-open out',
   'said.topup_busy': 'top-up {number}, or another one of account {account}, is being sent at this moment',
   'said.record_shows_none':
     'the order record shows no amount refunded, {before} before this refund of {amount}',

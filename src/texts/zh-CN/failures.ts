@@ -543,6 +543,8 @@ export const failures = {
     '同一账户的充值 {number}（{amount}）结果未定（{money_state}）：请先查清是否已执行；如要同时发送另一笔，请指明它：dirsync topup send … --although-open {number}',
   'said.account_changed':
     '未发送任何内容：询问之后，同一账户的充值 {number}（{amount}）已被受理；请先确认是否仍需这笔充值，再重新发送',
+  'said.named_not_open':
+    '未发送任何内容：{number} 不是账户 {account} 结果未定的充值；请指明结果未定的那一笔（`dirsync topup list --number {account}`），或不使用 --although-open',
   'said.topup_busy': '充值 {number}，或账户 {account} 的另一笔充值，正在发送',
   'said.record_shows_none': '订单记录未显示退款金额，本次退款（{amount}）之前为 {before}',
   'said.when_sent': '发送时：{what}',
