@@ -20,7 +20,7 @@ import { inWords, type Message, message, type Said } from '../texts/message.ts'
 import type { SendDeps } from './journal.ts'
 import { type Answer, type Entry, isOpen, type Journal, JournalError } from './journal.ts'
 import { adoptMoney } from './open.ts'
-import { mayStillCome, openRefundOf, orderLock, refundJournal, writeRefund } from './refund.ts'
+import { mayStillCome, openRefundOf, orderLock, type Refund, refundJournal, writeRefund } from './refund.ts'
 import { type RefundedSoFar, readRefundedSoFar, refundedBefore } from './settle.ts'
 import {
   beginTopUp,
@@ -132,13 +132,16 @@ export async function sendRefund(
  * refunds that dirsync knows of.
  */
 export function refusalOfAmount(
-  { outer_trade_no: trade, refund_amount: amount }: { outer_trade_no: string; refund_amount: string },
+  refund: Pick<Refund, 'outer_trade_no' | 'refund_amount' | 'enterprise_code'>,
   soFar: RefundedSoFar,
 ): JournalError | null {
+  const { outer_trade_no: trade, refund_amount: amount, enterprise_code } = refund
   const { shown, confirmed, paid } = soFar
   const refunded = refundedBefore({ shown, atLeast: confirmed }) ?? confirmed
   if (!exceedsRest(amount, { paid, refunded })) return null
-  const left = { amount, trade, refunded, paid: paid ?? '' }
+  // Without it, the platform may not find the order of a group.
+  const of = enterprise_code === '' ? '' : ` --enterprise ${enterprise_code}`
+  const left = { amount, trade, refunded, paid: paid ?? '', of }
   return new JournalError('ORDER_EXCEEDED', message('said.order_exceeded', left))
 }
 

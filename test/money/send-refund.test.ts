@@ -7,7 +7,7 @@ import {
   refundJournal,
   storeVerdict,
 } from '../../src/money/refund.ts'
-import { failedAnswer, sendRefund } from '../../src/money/send.ts'
+import { failedAnswer, refusalOfAmount, sendRefund } from '../../src/money/send.ts'
 import { readRefundedSoFar, refundedBefore, settleNow } from '../../src/money/settle.ts'
 import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformError } from '../../src/platform/errors.ts'
@@ -612,6 +612,15 @@ describe('nothing is sent, and the number stays free,', () => {
     expect(await refunds.calls(REFUND_CALL)).toBe(calls)
     expect(await refunds.refund()).toBeNull()
     expect(await send({ refundAmount: '3.00' })).toMatchObject({ state: 'accepted' })
+  })
+
+  test('when it is more than is left, with the enterprise in the command that shows it', async () => {
+    const order = { outer_trade_no: ORDER, enterprise_code: '' }
+    const soFar = await readRefundedSoFar(refunds.deps, order, {})
+    const refusal = (enterprise_code: string) =>
+      refusalOfAmount({ ...order, enterprise_code, refund_amount: '11.00' }, soFar)?.message
+    expect(refusal('E100')).toContain(`dirsync orders record ${ORDER} --enterprise E100\``)
+    expect(refusal('')).toContain(`dirsync orders record ${ORDER}\``)
   })
 
   test.each<[string, object]>([

@@ -487,7 +487,7 @@ export const saidTexts = {
   'said.order_changed':
     'nothing was sent: what is refunded of order {trade} has changed since you were asked; check whether your refund is still wanted, then send it',
   'said.order_exceeded':
-    'nothing was sent: {amount} is more than is left of order {trade}: {refunded} of {paid} are refunded, counting what dirsync sent within a day; compare `dirsync orders record {trade}` with `dirsync refund list --number {trade}`',
+    'nothing was sent: {amount} is more than is left of order {trade}: {refunded} of {paid} are refunded, counting what dirsync sent within a day; compare `dirsync orders record {trade}{of}` with `dirsync refund list --number {trade}`',
   'said.order_busy': 'another refund of order {trade} is being sent at this moment',
   'said.order_open':
     'the outcome of refund {number} of the same order is open ({money_state}): nothing more is sent for the order until it is settled',

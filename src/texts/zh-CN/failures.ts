@@ -532,7 +532,7 @@ export const failures = {
   'said.order_changed':
     '未发送任何内容：询问之后，订单 {trade} 的已退金额有变化；请先确认是否仍需这笔退款，再重新发送',
   'said.order_exceeded':
-    '未发送任何内容：退款金额 {amount} 超过订单 {trade} 的可退余额（实付 {paid}，已退 {refunded}，含一天内经 dirsync 发送的退款）；请对比 `dirsync orders record {trade}` 与 `dirsync refund list --number {trade}`',
+    '未发送任何内容：退款金额 {amount} 超过订单 {trade} 的可退余额（实付 {paid}，已退 {refunded}，含一天内经 dirsync 发送的退款）；请对比 `dirsync orders record {trade}{of}` 与 `dirsync refund list --number {trade}`',
   'said.order_busy': '订单 {trade} 的另一笔退款正在发送',
   'said.order_open': '同一订单的退款 {number} 结果未定（{money_state}）：查清之前不会再为该订单发送退款',
   'said.refund_sent_before':
