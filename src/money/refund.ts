@@ -206,6 +206,21 @@ export async function readUnshown(db: Pool): Promise<Unshown> {
   return onlyRow(rows)
 }
 
+/**
+ * The next accepted refund whose order record is to be asked whether it shows it: an hour after it was sent, and twice a day for a
+ * week. Null: none is due.
+ */
+export async function nextUnshown(db: Pool): Promise<(Refund & { claimed_at: Date }) | null> {
+  const { rows } = await db.query<Refund & { claimed_at: Date }>(
+    `select *, now() as claimed_at from dirsync.refund r
+     where ${IS_UNSHOWN} and sent_at between now() - interval '7 days' and now() - interval '1 hour'
+       and not exists (select from dirsync.refund_check c
+                       where c.outer_refund_no = r.outer_refund_no and c.last_at > now() - interval '12 hours')
+     order by sent_at limit 1`,
+  )
+  return rows[0] ?? null
+}
+
 /** SQL: refunds that the mirror shows, by order; each payment order once, as in {@link tradeNumbersOf}. */
 const mirroredRefunds = (which: string) => `
   select out_trade_no as outer_trade_no, sum(refund_amount) as refunded

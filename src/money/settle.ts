@@ -26,6 +26,7 @@ import {
   earlierRefunds,
   isUnshown,
   knownRefunded,
+  nextUnshown,
   noteCheck,
   type ReadRefund,
   type Refund,
@@ -36,7 +37,7 @@ import {
 
 /** How often to look for refunds that are due. */
 const LOOK_EVERY_MS = 2000
-/** How often to compare what was called not carried out with the mirror, which is read far less often. */
+/** How often to compare refunds with the mirror, which is read far less often, and to look for those that should be completed. */
 const COMPARE_EVERY_MS = 60_000
 /** Settling yields to calls that a person waits for. */
 const PRIORITY = 1
@@ -60,8 +61,9 @@ export function refundSettler(deps: SettleDeps): Loop {
   return new Loop({
     step: async signal => {
       if (performance.now() - comparedAt >= COMPARE_EVERY_MS) {
-        await compareWithShown(deps.pool, null)
         comparedAt = performance.now()
+        await compareWithShown(deps.pool, null)
+        await lookForDue(deps, signal)
       }
       await settleDue(deps, signal)
     },
@@ -76,17 +78,34 @@ async function settleDue(deps: SettleDeps, signal: AbortSignal): Promise<void> {
     await adoptMoney(deps)
     const refund = await claimUnknown(deps.pool, null)
     if (refund === null) return
-    await settleAsProbe(deps, refund, signal)
+    await askAsProbe(deps, refund, () => settle(deps, refund, { priority: PRIORITY, signal }))
   }
 }
 
-/** While the platform is halted, one refund at a time is let through, to see whether the halt is over. */
-async function settleAsProbe(deps: SettleDeps, refund: ClaimedRefund, signal: AbortSignal): Promise<void> {
-  const { enterprise_code, claimed_at } = refund
+/** Looks for the refunds that the platform has accepted, and of which nothing has shown for a while that they are completed. */
+async function lookForDue(deps: SettleDeps, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const refund = await nextUnshown(deps.pool)
+    if (refund === null) return
+    if (!(await askAsProbe(deps, refund, () => lookForAccepted(deps, refund, signal)))) return
+  }
+}
+
+/**
+ * While the platform is halted, one refund at a time is let through, to see whether the halt is over.
+ * @param ask resolves to whether the platform answered
+ * @returns the same
+ */
+async function askAsProbe(
+  deps: SettleDeps,
+  { enterprise_code, claimed_at }: Pick<ClaimedRefund, 'enterprise_code' | 'claimed_at'>,
+  ask: () => Promise<boolean>,
+): Promise<boolean> {
   const { halt, isProbe } = await forbidding(deps.pool, enterprise_code)
-  if (halt) return
-  const isAnswered = await settle(deps, refund, { priority: PRIORITY, signal })
+  if (halt) return false
+  const isAnswered = await ask()
   if (isProbe && isAnswered) await liftHalts(deps, enterprise_code, claimed_at, NOT_DISPROVED)
+  return isAnswered
 }
 
 /**
@@ -110,21 +129,33 @@ export async function settleNow(deps: SettleDeps, outerRefundNo: string): Promis
   return read()
 }
 
-/** Asks the order record about a refund that the platform has accepted, and notes what it shows. */
-async function lookForAccepted({ client, pool }: SettleDeps, refund: Refund): Promise<void> {
+/**
+ * Asks the order record about a refund that the platform has accepted, and notes what it shows.
+ * @returns whether the platform answered
+ */
+async function lookForAccepted(
+  { client, pool }: SettleDeps,
+  refund: Refund,
+  signal?: AbortSignal,
+): Promise<boolean> {
   const { outer_refund_no, outer_trade_no } = refund
   const note = (found: Message) => noteCheck(pool, outer_refund_no, found)
   try {
-    const record = await readOrderRecord(client, refund, { priority: PRIORITY })
+    const record = await readOrderRecord(client, refund, { priority: PRIORITY, ...(signal && { signal }) })
     const refunded = record && refundedAmount(record)
-    if (refunded === null) return await note(message('said.record_shows_nothing'))
-    await note(message('said.record_shows_sum', { refunded }))
-    await compareWithShown(pool, { outer_trade_no, refunded })
+    await note(
+      refunded === null
+        ? message('said.record_shows_nothing')
+        : message('said.record_shows_sum', { refunded }),
+    )
+    if (refunded !== null) await compareWithShown(pool, { outer_trade_no, refunded })
+    return true
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
-    if (error.kind === 'aborted' || error.kind === 'paused') return
+    if (error.kind === 'aborted' || error.kind === 'paused') return false
     const unread = message('said.order_record_unread')
     await note(message('said.could_not_read', { unread, reason: failureReason(error) }))
+    return false
   }
 }
 

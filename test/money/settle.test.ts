@@ -730,6 +730,35 @@ describe('a refund that the platform has accepted', () => {
     expect(await refunds.calls(RECORD_CALL)).toBe(calls)
   })
 
+  test('is looked for in the order record by itself after an hour', async () => {
+    await caughtUp()
+    const calls = await refunds.calls(RECORD_CALL)
+    await refunds.age(59)
+    const early = settler()
+    await early.tried
+    await early.stop()
+    expect([await refunds.calls(RECORD_CALL), (await refunds.refund())?.shown_at]).toEqual([calls, null])
+    await refunds.age(2)
+    settler()
+    await until(async () => (await refunds.refund())?.shown_at)
+  })
+
+  test('that is not shown then is asked about twice a day', async () => {
+    await refunds.age(120)
+    const calls = await refunds.calls(RECORD_CALL)
+    const looks = async () => (await refunds.calls(RECORD_CALL)) - calls
+    const first = settler()
+    await until(async () => (await looks()) === 1)
+    await first.stop()
+    const second = settler()
+    await second.tried
+    await second.stop()
+    expect(await looks()).toBe(1)
+    await refunds.store.pool.query(`update dirsync.refund_check set last_at = last_at - interval '13 hours'`)
+    settler()
+    await until(async () => (await looks()) === 2)
+  })
+
   test('is completed once the mirror shows it', async () => {
     await mirrored()
     await refunds.store.pool.query('update dirsync.payment_order set refund_amount = 3.99')
