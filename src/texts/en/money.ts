@@ -7,7 +7,7 @@ export const money = {
   'money.overdue':
     '{count, plural, one {Refund {latest} was accepted by the platform more than a day ago, and nothing shows that it is completed.} other {# refunds were accepted by the platform more than a day ago, and nothing shows that they are completed; the latest is {latest}.}}',
   'money.overdue_todo':
-    'Check the order record: `dirsync refund settle {number}`. If it does not show the refund, look order {of} up in the platform’s back office, or ask its support: the platform sends nothing for a refund that fails. NOTIFICATION_URL or MIRRORS=orders lets dirsync see by itself that refunds are completed.',
+    'A worker asks the order record twice a day; `dirsync refund settle {number}` asks now. If it does not show the refund, look order {of} up in the platform’s back office, or ask its support: the platform sends nothing for a refund that fails. NOTIFICATION_URL or MIRRORS=orders shows completed refunds sooner.',
   'money.refunds': 'Refunds',
   'money.topups': 'Top-ups',
   'money.restored':

@@ -9,7 +9,7 @@ export const money = {
   'money.overdue':
     '平台在一天前已受理 {count, plural, other {# 笔退款}}，但没有任何信息表明其已完成；最近一笔为 {latest}。',
   'money.overdue_todo':
-    '请查询订单记录：`dirsync refund settle {number}`。如果其中没有这笔退款，请在平台后台查询订单 {of}，或咨询平台方：平台不会通知失败的退款。设置 NOTIFICATION_URL 或 MIRRORS=orders 后，dirsync 可自行得知退款已完成。',
+    '工作进程每天查询两次订单记录；`dirsync refund settle {number}` 可立即查询。如果其中没有这笔退款，请在平台后台查询订单 {of}，或咨询平台方：平台不会通知失败的退款。设置 NOTIFICATION_URL 或 MIRRORS=orders 后，可更早得知退款已完成。',
   'money.refunds': '退款',
   'money.topups': '充值',
   'money.restored':
