@@ -40,15 +40,16 @@ const CONTRADICTIONS = {
 function stateOf({ t }: Ask, entry: Line): Words {
   // The platform cannot be asked about a top-up.
   const isForPerson = 'outer_refund_no' in entry ? waitsForPerson(entry) : entry.state === 'unknown'
+  const isUnderWay = 'shown_at' in entry && isUnshown(entry)
   const contradiction = contradictionOf(entry)
   const text: Words = [
     term('money_state', entry.state),
     isForPerson ? { soft: [' · ', t('money.for_person')] } : null,
-    'shown_at' in entry && isUnshown(entry) ? { soft: [' · ', t('money.unshown')] } : null,
+    isUnderWay ? { soft: [' · ', t('money.unshown')] } : null,
     contradiction ? { soft: [' · ', t(CONTRADICTIONS[contradiction])] } : null,
     'misfit_at' in entry && entry.misfit_at ? { soft: [' · ', t('money.misfit')] } : null,
   ]
-  return { tone: TONES[entry.state], text }
+  return { tone: isUnderWay ? 'busy' : TONES[entry.state], text }
 }
 
 /** First whether the outcome of any money operation is unknown, then everything else. */
