@@ -75,7 +75,6 @@ export class Readiness {
     if (this.phase !== 'running') missing.push(phaseProblem(this.phase))
     const { outdated, aside } = this.#misfit()
     if (outdated) missing.push(SOURCES_PROBLEM)
-    if (aside) missing.push(ASIDE_PROBLEMS[aside])
     await Promise.all([
       within(TIMEOUT_MS, this.#readDatabase()).then(found => {
         halts = found.halts
@@ -84,6 +83,9 @@ export class Readiness {
       }, miss(DATABASE_PROBLEM)),
       this.#checkQueue && within(TIMEOUT_MS, this.#checkQueue()).catch(miss(QUEUE_PROBLEM)),
     ])
+    // While everything is halted, what fails does for all.
+    const isHalted = halts.some(({ scope, category }) => scope === 'everything' && category !== 'paused')
+    if (aside && !isHalted) missing.push(ASIDE_PROBLEMS[aside])
     this.#tell(missing, causes)
     return { status: missing.length === 0 ? 'ready' : 'not_ready', missing, halts }
   }

@@ -38,6 +38,8 @@ export const LOCKS = {
   events: 0x6576_6e74,
   /** Creates a token for an account on the platform. */
   token: 0x55d6_2e5e,
+  /** Decides which process stands aside, so that one works on. */
+  standing: 0x7374_6e64,
   /** Listens to HR for a deployment: held in HR's database. */
   hrListener: 0x6872_6c69,
 } as const

@@ -1,10 +1,22 @@
+import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { startEmulator } from '../../emulator/emulator.ts'
+import { liftHalts, raiseHalt } from '../../src/sync/outbox/halts.ts'
+import { heartbeat, type Pacing, processDifferences } from '../../src/sync/processes/process.ts'
+import { Standing } from '../../src/sync/processes/standing.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { createCompany, until } from '../helpers/company.ts'
 import { fleetOf, GOES_ON, REFUSED } from '../helpers/fleet.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
+import { SILENT, StoreUnderTest } from './store-under-test.ts'
+
+const PACER: Pacing = {
+  ...{ ratePerSecond: 10, set: 10, learnt: false, ceiling: null, cap: null, waiting: 0, pausedForMs: 0 },
+  ...{ callsPerSecond: 0, concurrency: 1, clockOffsetMs: null },
+}
+const REASON = { platformCode: null, message: inWords('m'), remedy: inWords('r') }
 
 test('workers with a wrong secret leave the work to others, halt nothing, and ask every five minutes, one for all', async () => {
   await using company = await createCompany({ employees: 60 })
@@ -108,4 +120,54 @@ test('a worker that cannot reach the platform leaves the work to one that can, u
   await using planner = start('scheduler')
   await resync()
   await Promise.all([planner.kill(), cut.kill()])
+})
+
+describe('standing aside', () => {
+  const store = new StoreUnderTest()
+  const aside = () => store.rows('select aside_for from dirsync.process order by aside_for')
+  const enter = async (): Promise<Standing> => {
+    const me = { id: randomUUID(), secretPrint: 'same' }
+    const about = { host: 'h', pid: 1, roles: ['worker'], version: '1', pacer: PACER }
+    await heartbeat(store.pool, { ...me, ...about })
+    return new Standing(store.pool, me)
+  }
+
+  test('is never for all: of two that fail at the same moment one works on', async () => {
+    const two = [await enter(), await enter()]
+    for (let round = 0; round < 100; round += 1) {
+      await Promise.all(two.map(one => one.leaveForNetwork()))
+      expect(await aside()).toEqual([{ aside_for: 'unreachable' }, { aside_for: null }])
+      for (const one of two) await one.isAnswered()
+    }
+  })
+
+  test('again soon after a return is for longer', async () => {
+    await enter()
+    const one = await enter()
+    const asksAfter = async (seconds: number) => {
+      await store.pool.query(
+        `update dirsync.process set asked_at = clock_timestamp() - $1 * interval '1 second'`,
+        [seconds],
+      )
+      return one.isToAsk()
+    }
+    await one.leaveForNetwork()
+    expect([await asksAfter(9), await asksAfter(11)]).toEqual([false, true])
+    await one.isAnswered()
+    await one.leaveForNetwork()
+    expect([await asksAfter(19), await asksAfter(21)]).toEqual([false, true])
+  })
+
+  test('is told of nobody, and asks nothing, while everything is halted: the last one that works found that it fails for all', async () => {
+    await enter()
+    const one = await enter()
+    await one.leaveForNetwork()
+    expect(await processDifferences(store.pool)).toHaveLength(1)
+    await raiseHalt(store.pool, { ...REASON, scope: '*', category: 'platform_unavailable' }, 60_000)
+    expect(await processDifferences(store.pool)).toEqual([])
+    await store.pool.query(`update dirsync.process set asked_at = clock_timestamp() - interval '1 hour'`)
+    expect(await one.isToAsk()).toBe(false)
+    await liftHalts({ pool: store.pool, logger: SILENT }, 'E1', new Date(Date.now() + 1000))
+    expect(await one.isToAsk()).toBe(true)
+  })
 })

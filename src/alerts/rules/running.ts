@@ -101,16 +101,12 @@ export const RUNNING = {
       'Minutes that a process may leave all work to others, because the platform refuses its application secret or cannot be reached from it, before it is an alert.',
     figure: { min: 0, max: 1440, default: 2, example: 10, lasts: 'minutes' },
     holdsMs: minutes,
-    // What halts everything is told by its own rule, and fails for all.
-    find: ({ asideProcesses, stops }) =>
-      stops.some(({ scope, category }) => scope === '*' && category !== 'paused')
-        ? []
-        : asideProcesses.map(({ process, reason }) => ({ subject: process, facts: { reason } })),
+    find: ({ asideProcesses }) =>
+      asideProcesses.map(({ process, reason }) => ({ subject: process, facts: { reason } })),
     values: (_, facts) => ({ reason: facts.text('reason') }),
     screen: 'halts',
     prometheus: {
-      expr: `max by (job, reason) (dirsync_processes_aside) > 0
-  unless on (job) dirsync_halts{scope="everything", category!="paused"} > 0`,
+      expr: 'max by (job, reason) (dirsync_processes_aside) > 0',
       summary: '{{ $value }} process(es) of dirsync leave all work to others',
       description:
         'Reason: {{ $labels.reason }}. The platform refuses their application secret, or they do not reach it, while others work. `dirsync status` names them.',

@@ -65,7 +65,7 @@ export interface Health extends Figures {
   queueAway: { age: number; error: string | null } | null
   /** Running processes with other HR sources than the one that was started last, by their names. */
   outdatedProcesses: string[]
-  /** Running processes that leave all work to others. */
+  /** Running processes that leave all work to others; none while everything is halted. */
   asideProcesses: { process: string; reason: Aside }[]
   /** Processes that died without signing off and were not replaced. */
   lostProcesses: { process: string; roles: string }[]

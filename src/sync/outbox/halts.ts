@@ -252,32 +252,43 @@ export function probeAccount(deps: {
   let isAccepted = false
   let askedAt = Number.NEGATIVE_INFINITY
   const isToAsk = async () => {
-    if (standing.aside !== null) return (await standing.returnAlone()) || (await standing.isToAsk())
+    if (standing.aside !== null) return standing.isToAsk()
     if (!isAccepted) return performance.now() - askedAt >= AGAIN_MS
     const halted = (await readHalts(pool)).find(
       ({ scope, category }) => scope === '*' && category === 'credentials',
     )
     return halted !== undefined && (await isToProbe(pool, halted))
   }
+  const ask = async (signal: AbortSignal) => {
+    // Where the platform is away for calls of work, it may yet answer this one: only at the start does that end the halt.
+    const except = askedAt === Number.NEGATIVE_INFINITY ? [] : ['platform_unavailable']
+    askedAt = performance.now()
+    const startedAt = await databaseTime(pool)
+    try {
+      await client.tokens.info({ signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) })
+    } catch (error) {
+      if (!(error instanceof PlatformError) || error.verdict.disposition !== 'halt') throw error
+      isAccepted = false
+      return haltForPlatform(deps, '*', error.verdict, error.platformCode ?? null)
+    }
+    isAccepted = true
+    await standing.isAnswered()
+    // An enterprise's halt depends on its code.
+    await liftHalts(deps, '*', startedAt, [...HALTS_OF_OTHERS, ...except])
+  }
   return new Loop({
     pauseMs: LOOK_EVERY_MS,
     failed: error =>
       logger.debug({ error }, 'the platform was not asked whether it accepts this application'),
     async step(signal) {
-      if (!(await isToAsk())) return
-      askedAt = performance.now()
-      const startedAt = await databaseTime(pool)
+      const isAlone = standing.aside !== null && (await standing.isAlone())
+      if (!isAlone && !(await isToAsk())) return
       try {
-        await client.tokens.info({ signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) })
-      } catch (error) {
-        if (!(error instanceof PlatformError) || error.verdict.disposition !== 'halt') throw error
-        isAccepted = false
-        return haltForPlatform(deps, '*', error.verdict, error.platformCode ?? null)
+        await ask(signal)
+      } finally {
+        // After its answer, so that no job finds out again what is wrong.
+        if (isAlone) await standing.workAgain()
       }
-      isAccepted = true
-      await standing.isAnswered()
-      // An enterprise's halt depends on its code.
-      await liftHalts(deps, '*', startedAt, HALTS_OF_OTHERS)
     },
   })
 }

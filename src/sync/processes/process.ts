@@ -212,10 +212,16 @@ async function differingSecrets(db: Pool): Promise<string[]> {
     : []
 }
 
-/** SQL: living processes that leave all work to others: rows of `process` and `reason`. */
+/** SQL condition: everything is halted, by dirsync itself. */
+export const IS_HALTED = `exists (select from dirsync.halt where scope = '*' and category <> 'paused')`
+
+/**
+ * SQL: living processes that leave all work to others: rows of `process` and `reason`. None while everything is halted: what fails does
+ * for all, and nobody works.
+ */
 export const ASIDE_PROCESSES = `
   select ${PROCESS_NAME} as process, aside_for as reason from dirsync.process
-  where ${ALIVE} and aside_for is not null order by host, pid`
+  where ${ALIVE} and aside_for is not null and not ${IS_HALTED} order by host, pid`
 
 async function asideProcesses(db: Pool): Promise<{ process: string; reason: Aside }[]> {
   return (await db.query<{ process: string; reason: Aside }>(ASIDE_PROCESSES)).rows

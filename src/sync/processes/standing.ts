@@ -1,5 +1,6 @@
-import type { Pool } from '../../lib/database.ts'
-import { ALIVE, type Aside } from './process.ts'
+import { lockTransaction } from '../../lib/advisory-lock.ts'
+import { type Pool, transaction } from '../../lib/database.ts'
+import { ALIVE, type Aside, IS_HALTED } from './process.ts'
 
 /** How often a process that stands aside asks the platform whether that is over. Of a secret, one process for all that have it. */
 const ASKS_EVERY_MS: Record<Aside, number> = {
@@ -7,6 +8,10 @@ const ASKS_EVERY_MS: Record<Aside, number> = {
   secret: 300_000,
   unreachable: 10_000,
 }
+
+/** One that stands aside again so soon after it came back asks half as often as before, down to the longest. */
+const SOON_MS = 600_000
+const LONGEST_MS = 300_000
 
 /** For how long others have to be gone, which they are for a moment when they are restarted. */
 const GONE_MS = 60_000
@@ -28,6 +33,9 @@ export class Standing {
   readonly #watching: ((aside: Aside | null) => void)[] = []
   #aside: Aside | null = null
   #aloneSince: number | null = null
+  #returnedAt = Number.NEGATIVE_INFINITY
+  /** How often it has stood aside in a row. */
+  #times = 0
 
   /**
    * @param me.id of its row in `dirsync.process`
@@ -52,6 +60,9 @@ export class Standing {
   /** What the database says of it. */
   see(aside: Aside | null): void {
     if (aside === this.#aside) return
+    if (aside === null) this.#returnedAt = performance.now()
+    else if (this.#aside === null)
+      this.#times = performance.now() - this.#returnedAt < SOON_MS ? this.#times + 1 : 1
     this.#aside = aside
     for (const told of this.#watching) told(aside)
   }
@@ -80,22 +91,28 @@ export class Standing {
   }
 
   /**
-   * Works again if nobody else has for a minute, or nobody with another secret: somebody has to say what is wrong. To be called
-   * every few seconds. @returns whether that is so
+   * Whether nobody else has worked for a minute, or nobody with another secret: then this one has to, if only to say what is wrong. To
+   * be called every few seconds.
    */
-  async returnAlone(): Promise<boolean> {
+  async isAlone(): Promise<boolean> {
+    const since = this.#aloneSince
+    // A look that fails, as without the database, says nothing of the time until the next one.
+    this.#aloneSince = null
     const isBetterOff = `o.id <> p.id and (p.aside_for = 'unreachable' or o.secret_print is distinct from p.secret_print)`
     const { rowCount } = await this.#db.query(
       `select from dirsync.process p where id = $1 and not ${anotherWorks(isBetterOff)}`,
       [this.#id],
     )
-    if (rowCount === 0) this.#aloneSince = null
-    else this.#aloneSince ??= performance.now()
-    if (this.#aloneSince === null || performance.now() - this.#aloneSince < GONE_MS) return false
+    if (rowCount === 0) return false
+    this.#aloneSince = since ?? performance.now()
+    return performance.now() - this.#aloneSince >= GONE_MS
+  }
+
+  /** Works again, whatever stood against it. */
+  async workAgain(): Promise<void> {
     this.#aloneSince = null
     await this.#note('aside_for = null', 'id = $1', [this.#id])
     this.see(null)
-    return true
   }
 
   /** The platform has answered, so that nothing speaks against the secret either. */
@@ -108,25 +125,34 @@ export class Standing {
     this.see(null)
   }
 
-  /** Whether it is time for this process to ask the platform again. Then it is not for a while. */
+  /**
+   * Whether it is time for this process to ask the platform again. Then it is not for a while. While everything is halted, it is up to
+   * a job to show that the platform can be reached.
+   */
   isToAsk(): Promise<boolean> {
-    const aside = this.#aside
-    if (aside === null) return Promise.resolve(false)
-    return this.#note(
-      'asked_at = clock_timestamp()',
-      `aside_for = $1 and ${aside === 'secret' ? 'secret_print' : 'id::text'} = $2
-       and asked_at not between clock_timestamp() - $3 * interval '1 ms' and clock_timestamp()`,
-      [aside, aside === 'secret' ? this.#secretPrint : this.#id, ASKS_EVERY_MS[aside]],
-    )
+    const isDue = `asked_at not between clock_timestamp() - $2 * interval '1 ms' and clock_timestamp()`
+    const asks = 'asked_at = clock_timestamp()'
+    if (this.#aside === 'secret')
+      return this.#note(asks, `aside_for = 'secret' and secret_print = $1 and ${isDue}`, [
+        this.#secretPrint,
+        ASKS_EVERY_MS.secret,
+      ])
+    const pauseMs = Math.min(ASKS_EVERY_MS.unreachable * 2 ** (this.#times - 1), LONGEST_MS)
+    return this.#note(asks, `aside_for = 'unreachable' and id = $1 and ${isDue} and not ${IS_HALTED}`, [
+      this.#id,
+      pauseMs,
+    ])
   }
 
-  /** Several are locked in one order, so that two who do so never wait for each other. */
-  async #note(changes: string, condition: string, values: unknown[]): Promise<boolean> {
-    const { rowCount } = await this.#db.query(
-      `update dirsync.process set ${changes}
-       where id in (select id from dirsync.process where ${condition} order by id for update)`,
-      values,
-    )
-    return rowCount !== null && rowCount > 0
+  /** One process after the other: two who look at once whether another one works would both see that. */
+  #note(changes: string, condition: string, values: unknown[]): Promise<boolean> {
+    return transaction(this.#db, async client => {
+      await lockTransaction(client, 'standing')
+      const { rowCount } = await client.query(
+        `update dirsync.process set ${changes} where ${condition}`,
+        values,
+      )
+      return rowCount !== null && rowCount > 0
+    })
   }
 }

@@ -157,6 +157,10 @@ export class JobProcessor {
     this.#permits = new Semaphore(deps.concurrentCalls)
     this.#room = new Semaphore(deps.concurrentCalls)
     this.#trouble = new Trouble(deps.logger, 'the execution of jobs')
+    // What failed before it stood aside says nothing of how it is now.
+    deps.standing.watch(aside => {
+      if (aside === null) this.#outage.answered()
+    })
     this.#postponements = new Batcher(
       async keys => {
         await postpone(deps.pool, keys, LOCKED_MS)
