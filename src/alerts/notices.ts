@@ -37,14 +37,14 @@ export function noticeWay(
   return chat && canMention(chat.kind, id) ? { by: 'chat', channel: chat.name, recipient: id } : null
 }
 
-/** The addresses of users, by name; those who are disabled are not told anything. */
+/** The addresses of users, by name; those who are disabled, or have no role any more, are not told anything. */
 export async function readNoticeAddresses(
   db: Pick<ClientBase, 'query'>,
   names: readonly string[],
 ): Promise<Map<string, NoticeAddresses>> {
   const { rows } = await db.query<NoticeAddresses & { name: string }>(
     `select name, notice_mail as mail, notice_mention as mention from dirsync.console_user
-     where name = any ($1) and disabled_at is null`,
+     where name = any ($1) and disabled_at is null and no_role_since is null`,
     [names],
   )
   return new Map(rows.map(({ name, ...addresses }) => [name, addresses]))

@@ -163,8 +163,10 @@ Examples:
       `
 For an identity provider that has moved or was replaced: its accounts are others,
 and people are told that their name belongs to another user. Within 72 hours,
-whoever signs in there first with this name is this user from then on, and has no
-password here. Somebody who can choose a name there could take it.
+whoever signs in there first with this name is this user from then on, with the
+role that they have there and no password here. Somebody who can choose a name
+there could take it: once the user has come, or by any other command about them,
+such as users sign-out, it is over.
 
 Examples:
   dirsync users rebind anna`,

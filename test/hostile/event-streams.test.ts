@@ -127,7 +127,7 @@ describe.each(STREAMS)('%s', path => {
     const { name, headers } = await newSession()
     const stream = await open(path, headers)
     for (const role of ['admin', 'viewer'] as const) {
-      await setRole(database.pool, 'test', name, role)
+      await setRole(database.pool, 'test', name, role, null)
       await addRuns(1)
       await once(stream, 'data')
     }

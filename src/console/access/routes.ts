@@ -136,7 +136,7 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
       body: z.object({ role: RoleName }),
       result: z.object({ user: z.string(), role: RoleName }),
       async run(ask, { params, input: { role } }) {
-        await setRole(pool, ask.asker, params.name, role, guard(ask))
+        await setRole(pool, ask.asker, params.name, role, config.OIDC_ISSUER, guard(ask))
         return { user: params.name, role }
       },
       next: (ask, { user, role }) => ({

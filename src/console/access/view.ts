@@ -178,6 +178,7 @@ export function userShown(ask: Ask, user: UserResult, sessions: SessionRow[], to
           ],
           [t('access.added'), [{ at: user.created_at }, t('common.comma'), actorText(ask, user.created_by)]],
           [t('access.disabled_at'), user.disabled_at && { since: user.disabled_at, exact: true }],
+          [t('access.rebinds_until'), user.rebinds_until && { since: user.rebinds_until, exact: true }],
           [t('access.no_role_since'), user.no_role_since && { since: user.no_role_since, exact: true }],
         ],
       },
@@ -233,11 +234,9 @@ function userActions(ask: Ask, user: UserResult) {
       ...(source === 'password' ? [password] : []),
     ]
   return [
-    ...(source === 'oidc' || isLocal
-      ? []
-      : [form('role', { label: t('access.change_role'), fields: [roleField(ask, role)] })]),
     ...(isOwn
       ? [
+          form('role', { label: t('access.change_role'), fields: [roleField(ask, role)] }),
           form('link', {
             label: t('access.make_link'),
             folded: true,

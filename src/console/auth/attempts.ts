@@ -87,8 +87,14 @@ export class FailureRecord {
   /**
    * @param user the name of an existing user, else null: people type passwords into the wrong field, so unknown names
    * are not kept
+   * @param of whose room in the record it takes
    */
-  async add(user: string | null, address: string, why: NameIn<'sign_in_why'>): Promise<void> {
+  async add(
+    user: string | null,
+    address: string,
+    why: NameIn<'sign_in_why'>,
+    of: 'user' | 'stranger' = user === null ? 'stranger' : 'user',
+  ): Promise<void> {
     const now = Date.now()
     const minute = Math.floor(now / MINUTE_MS)
     if (minute !== this.#minute) {
@@ -96,7 +102,6 @@ export class FailureRecord {
       this.#recorded = { user: 0, stranger: 0 }
       await this.flush()
     }
-    const of = user === null ? 'stranger' : 'user'
     if (this.#recorded[of] >= RECORDED_PER_MINUTE[of]) {
       this.#left[of] += 1
       this.#endOfMinute ??= setTimeout(() => void this.flush(), (minute + 1) * MINUTE_MS - now).unref()

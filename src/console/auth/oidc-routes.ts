@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isSecure, localPath, readCookie, writeCookie } from './browser.ts'
 import { FLOW_SECONDS, type IdentityProvider, OidcError, refusalReason } from './oidc.ts'
-import { admitPerson } from './oidc-users.ts'
+import { admitPerson, type OidcAdmission } from './oidc-users.ts'
 import { refusalPage } from './pages.ts'
 import { type SignInContext, sendPage, signIn } from './sign-in.ts'
 import { OPEN } from './viewer.ts'
@@ -35,7 +35,7 @@ export function oidcRoutes(app: FastifyInstance, context: SignInContext, provide
       const { name } = admission
       const session = { name, via: 'oidc', idToken: person.idToken, to: returnTo } as const
       if (await signIn(context, request, reply, session)) return reply
-      return turnAway(request, reply, { refused: 'disabled', name })
+      return turnAway(request, reply, { refused: 'disabled', name, user: name })
     } catch (error) {
       return refuse(request, reply, error)
     }
@@ -44,9 +44,10 @@ export function oidcRoutes(app: FastifyInstance, context: SignInContext, provide
   async function turnAway(
     request: FastifyRequest,
     reply: FastifyReply,
-    { refused, name }: { refused: 'no_role' | 'disabled' | 'taken'; name: string },
+    { refused, name, user }: Extract<OidcAdmission, { refused: string }>,
   ): Promise<FastifyReply> {
-    await context.failures.add(name, request.ip, refused)
+    // Nothing slows these sign-ins: they take no room from those of passwords.
+    await context.failures.add(user, request.ip, refused, 'stranger')
     const page = refusalPage(context.taste(request), `auth.oidc.${refused}`, { values: { name } })
     return sendPage(reply, 403, page)
   }

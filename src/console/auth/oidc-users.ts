@@ -7,8 +7,13 @@ import type { OidcPerson } from './oidc.ts'
 import { change, endSessions, LOCAL, userName, voidLinks } from './users.ts'
 import type { AccessRole } from './viewer.ts'
 
-/** The result of admitting a person who has come back from the identity provider. */
-export type OidcAdmission = { name: string } | { refused: 'no_role' | 'disabled' | 'taken'; name: string }
+/**
+ * The result of admitting a person who has come back from the identity provider.
+ * `user`: whom of the users they are; null: none.
+ */
+export type OidcAdmission =
+  | { name: string }
+  | { refused: 'no_role' | 'disabled' | 'taken'; name: string; user: string | null }
 
 /**
  * Adds a user at their first sign-in, and updates their role and mail address at every later one. A person without a role loses all
@@ -45,16 +50,17 @@ export async function admitPerson(pool: Pool, person: OidcPerson): Promise<OidcA
     if (role === null) {
       if (user) {
         await client.query(
-          `update dirsync.console_user set no_role_since = coalesce(no_role_since, now()), provider = $2 where name = $1`,
+          `update dirsync.console_user set no_role_since = coalesce(no_role_since, now()), provider = $2, rebinds_until = null
+           where name = $1`,
           [user.name, provider],
         )
         if ((await endSessions(client, user.name)) > 0)
           await note(client, 'users sign-out', { user: user.name })
       }
-      return { refused: 'no_role', name }
+      return { refused: 'no_role', name, user: user?.name ?? null }
     }
     if (!user) {
-      if (name === LOCAL) return { refused: 'taken', name }
+      if (name === LOCAL) return { refused: 'taken', name, user: null }
       const { rowCount } = await client.query(
         `insert into dirsync.console_user (name, source, role, issuer, subject) values ($1, 'oidc', $2, $3, $4)
          on conflict do nothing`,
@@ -63,11 +69,11 @@ export async function admitPerson(pool: Pool, person: OidcPerson): Promise<OidcA
       if (rowCount === 1) await note(client, 'users add', { user: name, role })
       // The insert found a conflict, but not this subject: another user has the name.
       user = (await known()) ?? (await bound(name))
-      if (!user) return { refused: 'taken', name }
+      if (!user) return { refused: 'taken', name, user: null }
     }
-    if (user.disabled_at) return { refused: 'disabled', name }
+    if (user.disabled_at) return { refused: 'disabled', name, user: user.name }
     await client.query(
-      'update dirsync.console_user set provider = $2, no_role_since = null where name = $1',
+      'update dirsync.console_user set provider = $2, no_role_since = null, rebinds_until = null where name = $1',
       [user.name, provider],
     )
     // A person in the console could not enter any other.

@@ -4,7 +4,7 @@ import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
 import { hashPassword } from './password.ts'
 import { hashOf, newSecret } from './secret.ts'
-import { change, demandOwn, LOCAL, ownName, voidKeys, voidLinks } from './users.ts'
+import { change, demandOwn, LOCAL, ownName, voidKeys, voidLinks, withoutProvider } from './users.ts'
 import type { AccessRole } from './viewer.ts'
 
 /**
@@ -158,10 +158,10 @@ export async function createUserLink(
     // Without this they could not choose a password.
     if (user.source === 'oidc')
       await client.query(
-        `update dirsync.console_user
-         set source = 'key', issuer = null, subject = null, provider = null, no_role_since = null where name = $1`,
+        `update dirsync.console_user set source = 'key', issuer = null, subject = null, provider = null where name = $1`,
         [user.name],
       )
+    await withoutProvider(client, user)
     await voidLinks(client, user.name)
     await client.query(
       `insert into dirsync.sign_in_link (hash, user_name, expires_at)
@@ -189,8 +189,9 @@ export async function latestLink(pool: Pool, name: string): Promise<UserLink | n
      from (select user_name, created_at, created_by, expires_at, used_at as opened_at from dirsync.sign_in_link
            union all
            select $2, created_at, created_by, expires_at, used_at from dirsync.sign_in_key) link
+     cross join lateral (select opened_at is null and expires_at > now() as is_good) now
      where user_name = $1
-     order by (opened_at is null and expires_at > now()) desc, created_by = $3, created_at desc limit 1`,
+     order by is_good desc, is_good and created_by = $3, created_at desc limit 1`,
     [name, LOCAL, AT_START],
   )
   return rows[0] ?? null

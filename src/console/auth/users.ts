@@ -30,6 +30,10 @@ export const UserRow = z.object({
     .nullable()
     .describe('Whom a chat mentions to tell them, without a mail address: channel and id, as `ops:zhang`'),
   sessions: z.int().describe('Sessions that have not ended'),
+  rebinds_until: z
+    .date()
+    .nullable()
+    .describe('Until when the next sign-in at the identity provider with this name becomes this user'),
   no_role_since: z
     .date()
     .nullable()
@@ -126,6 +130,7 @@ function userOf({ issuer, provider, ...row }: StoredUser, present: string | null
 const USERS = `
   select u.name, u.source, u.role, u.created_at, u.created_by, u.disabled_at, u.last_sign_in_at, u.notice_mail,
          u.notice_mention, u.issuer, u.provider, u.no_role_since,
+         case when u.rebinds_until > now() then u.rebinds_until end as rebinds_until,
          (select count(*)::int from dirsync.console_session s
           where s.user_name = u.name and s.revoked_at is null and s.expires_at > now()) as sessions
   from dirsync.console_user u`
@@ -198,29 +203,47 @@ export async function setPassword(
     demandOwn(user, provider)
     await client.query(
       `update dirsync.console_user
-       set source = 'password', password_hash = $2, issuer = null, subject = null, provider = null,
-           no_role_since = null
+       set source = 'password', password_hash = $2, issuer = null, subject = null, provider = null
        where name = $1`,
       [user.name, hash],
     )
+    await withoutProvider(client, user)
     await voidLinks(client, user.name)
     return endSessions(client, user.name)
   })
 }
 
-/** Gives a user another role, which applies from their next request. @param options as of disableUser */
+/** A user signs in at no provider any more. One whom it gave no role any more becomes a viewer, until an administrator says otherwise. */
+export async function withoutProvider(
+  client: PoolClient,
+  { name, no_role_since }: ChangedUser,
+): Promise<void> {
+  if (no_role_since === null) return
+  await client.query(
+    `update dirsync.console_user set no_role_since = null, role = 'viewer' where name = $1`,
+    [name],
+  )
+  await note(client, 'users role', { user: name, role: 'viewer' })
+}
+
+/**
+ * Gives a user another role, which applies from their next request.
+ * @param provider OIDC_ISSUER; null: none
+ * @param options as of disableUser
+ */
 export async function setRole(
   pool: Pool,
   by: By,
   name: string,
   role: AccessRole,
+  provider: string | null,
   { guard }: { guard?: Guard } = {},
 ): Promise<void> {
   const guarded = guard === undefined || role === 'admin' ? {} : { guard }
   const asked = { values: { role }, already: (user: ChangedUser) => user.role === role, ...guarded }
   await change(pool, by, 'users role', name, asked, async (client, user) => {
     keepLocal(user)
-    if (user.source === 'oidc')
+    if (hasProvider(user, provider))
       throw new AccessError('ACCESS_INVALID', message('said.role_of_provider', { name: user.name }))
     await client.query('update dirsync.console_user set role = $2 where name = $1', [user.name, role])
   })
@@ -234,7 +257,9 @@ export async function setNotices(
   { mail, mention }: { mail: string | null; mention: string | null },
 ): Promise<void> {
   const values = { mail: mail ?? '', mention: mention ?? '' }
-  await change(pool, by, 'users notices', name, { values }, (client, user) =>
+  const already = ({ notice_mail, notice_mention }: ChangedUser) =>
+    notice_mail === mail && notice_mention === mention
+  await change(pool, by, 'users notices', name, { values, already }, (client, user) =>
     client.query('update dirsync.console_user set notice_mail = $2, notice_mention = $3 where name = $1', [
       user.name,
       mail,
@@ -336,20 +361,32 @@ interface OfProvider {
   provider: string | null
 }
 
-type ChangedUser = Pick<UserRow, 'name' | 'source' | 'role' | 'disabled_at' | 'no_role_since'> & OfProvider
-const CHANGED = 'name, source, role, disabled_at, no_role_since, issuer, provider'
+type ChangedUser = Pick<
+  UserRow,
+  'name' | 'source' | 'role' | 'disabled_at' | 'no_role_since' | 'notice_mail' | 'notice_mention'
+> &
+  OfProvider
+const CHANGED =
+  'name, source, role, disabled_at, no_role_since, notice_mail, notice_mention, issuer, provider'
 
-/** Whether a user signs in at the identity provider that is set, not at one that has moved, or was switched off. */
+/**
+ * Whether a user signs in at the identity provider that is set, not at one that has moved, or was switched off. One who came with an
+ * earlier version may: it kept the issuer alone, which the setting need not be.
+ */
 function hasProvider(
   { source, issuer, provider }: Pick<UserRow, 'source'> & OfProvider,
   present: string | null,
 ): boolean {
   if (source !== 'oidc' || present === null) return false
-  return URL.parse(provider ?? issuer ?? '')?.href === URL.parse(present)?.href
+  const address = URL.parse(present)?.href
+  return provider === null || [provider, issuer].some(known => URL.parse(known ?? '')?.href === address)
 }
 
 /** Why a user cannot sign in; null: they can. */
-function barred(user: Omit<ChangedUser, 'name' | 'role'>, present: string | null): UserRow['barred'] {
+function barred(
+  user: Pick<ChangedUser, 'source' | 'disabled_at' | 'no_role_since'> & OfProvider,
+  present: string | null,
+): UserRow['barred'] {
   if (user.disabled_at) return 'disabled'
   if (user.source !== 'oidc') return null
   if (!hasProvider(user, present)) return 'no_provider'
@@ -357,7 +394,7 @@ function barred(user: Omit<ChangedUser, 'name' | 'role'>, present: string | null
 }
 
 /**
- * Changes one user, who must exist, and records the command.
+ * Changes one user, who must exist, and records the command. Whatever it is, it ends what `users rebind` permitted.
  * @param options.already whether the user was so before, which the record then says: another change made them so
  */
 export function change<T>(
@@ -381,6 +418,7 @@ export function change<T>(
     )
     const [user] = rows
     if (!user) throw noSuchUser(name)
+    await client.query('update dirsync.console_user set rebinds_until = null where name = $1', [user.name])
     const result = await work(client, user)
     await note(client, command, { user: user.name, ...values, already: already?.(user, result) || null })
     return result

@@ -147,7 +147,8 @@ export async function departmentChoices(
 export async function assignableUsers(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>({
     name: 'console assignable users',
-    text: `select name from dirsync.console_user where disabled_at is null and role <> 'viewer' order by name limit 1000`,
+    text: `select name from dirsync.console_user 
+           where disabled_at is null and no_role_since is null and role <> 'viewer' order by name limit 1000`,
   })
   return rows.map(({ name }) => name)
 }

@@ -327,7 +327,7 @@ async function readFacts({
                (select jsonb_build_object(
                   'able', count(*) filter (where source <> 'key' or last_sign_in_at is not null),
                   'invited', count(*) filter (where source = 'key' and last_sign_in_at is null))
-                from dirsync.console_user where name <> $3 and disabled_at is null) as users,
+                from dirsync.console_user where name <> $3 and disabled_at is null and no_role_since is null) as users,
                (select coalesce(jsonb_agg(jsonb_build_object(
                   'has_sent', c.last_sent_at is not null, 'is_failing', c.failing_since is not null)), '[]')
                 from unnest($2::text[]) w (name) left join dirsync.alert_channel c using (name)) as channels`,

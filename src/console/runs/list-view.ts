@@ -44,7 +44,7 @@ export function runsShown(ask: Ask, { items, next, sources }: RunsResult, filter
       tableOf(items, runColumns(ask, sources.length > 0), {
         caption: t('runs.title'),
         empty: isFiltered(filter) ? t('runs.none_match') : t('runs.none'),
-        todo: isFiltered(filter) ? '' : t('runs.none.remedy'),
+        todo: isFiltered(filter) ? '' : t(ask.readOnly ? 'runs.none.remedy.read_only' : 'runs.none.remedy'),
         to: ({ id }) => `/runs/${id}`,
       }),
       { next },

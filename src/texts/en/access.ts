@@ -31,6 +31,7 @@ export const access = {
   'access.added': 'Added',
   'access.added_by': 'Added by',
   'access.disabled_at': 'Disabled',
+  'access.rebinds_until': 'May be bound anew until',
   'access.no_role_since': 'No role at the provider since',
   'access.actions': 'Actions',
   'access.back_to': 'Back to {name}',

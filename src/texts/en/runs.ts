@@ -4,6 +4,7 @@ export const runs = {
   'runs.heading': 'Run {run}: {kind}',
   'runs.none': 'There have been no runs yet.',
   'runs.none.remedy': 'The scheduler starts one by itself; an operator can start one now.',
+  'runs.none.remedy.read_only': 'The scheduler starts one by itself.',
   'runs.none_match': 'No run matches this filter.',
   'runs.run': 'Run',
   'runs.kind': 'Kind',

@@ -33,6 +33,7 @@ export const access = {
   'access.added': '添加时间',
   'access.added_by': '添加人',
   'access.disabled_at': '停用时间',
+  'access.rebinds_until': '可重新绑定，截止于',
   'access.no_role_since': '身份认证服务未授予角色始于',
   'access.actions': '操作',
   'access.back_to': '返回 {name}',

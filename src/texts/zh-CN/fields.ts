@@ -637,6 +637,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '登录方式；key 表示使用一次性密钥，或在设置密码之前使用一次性链接',
   'What they may do; each role may what those before it may': '权限；每个角色都包含前面各角色的权限',
   'Since when they may not sign in': '自何时起不能登录',
+  'Until when the next sign-in at the identity provider with this name becomes this user':
+    '在此之前，下一次以该用户名通过身份认证服务登录者即成为该用户',
   'Since when the identity provider has given them no role; `role` is the last that it gave':
     '自何时起身份认证服务未授予角色；`role` 为其最后一次授予的角色',
   'Why they cannot sign in: they are disabled, their identity provider is not set, or it gave no role; null: they can':

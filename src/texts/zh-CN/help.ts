@@ -335,8 +335,8 @@ export const help: Readonly<Record<string, string>> = {
   'Without a name it is for whoever has locked everybody out, or makes the first user in the browser: good for one sign-in within 24 hours, as the user local. A later one, or the end of the sessions of local, makes it worthless. With a name, that user is signed in, within 72 hours, and may choose another password. It is recorded who asked for it.':
     '不带用户名时，用于所有人都无法登录的情况，或在浏览器中创建第一个用户：24 小时内可以用户 local 的身份登录一次；之后再生成一个，或结束 local 的会话，它即作废。带用户名时，该用户可在 72 小时内登录一次，并可设置新密码。会记录由谁创建。',
   'let the next sign-in at the identity provider be this user': '让下一次通过身份认证服务的登录成为该用户',
-  'For an identity provider that has moved or was replaced: its accounts are others, and people are told that their name belongs to another user. Within 72 hours, whoever signs in there first with this name is this user from then on, and has no password here. Somebody who can choose a name there could take it.':
-    '用于身份认证服务已迁移或更换的情况：账号已不同，登录者会被告知用户名已被他人使用。72 小时内，最先以此用户名在该服务登录者此后即为该用户，且在此不再有密码。能在该服务自选用户名的人也可能占用它。',
+  'For an identity provider that has moved or was replaced: its accounts are others, and people are told that their name belongs to another user. Within 72 hours, whoever signs in there first with this name is this user from then on, with the role that they have there and no password here. Somebody who can choose a name there could take it: once the user has come, or by any other command about them, such as users sign-out, it is over.':
+    '用于身份认证服务已迁移或更换的情况：账号已不同，登录者会被告知用户名已被他人使用。72 小时内，首先以该用户名在该服务登录者从此即为该用户，角色以该服务授予的为准，此处不再有密码。能够在该服务自选用户名的人可能借此冒用。该用户登录之后，或对该用户执行任何其他命令（例如 users sign-out）之后，即告失效。',
   'keep tokens of the API: add, list, revoke': '管理 API 令牌：add、list、revoke',
   'A program sends its token as "Authorization: Bearer …" and may do what the role of the token may; --scope limits it further. A token is shown once; only its hash is kept.':
     '程序以 "Authorization: Bearer …" 发送令牌，权限由令牌的角色决定，可用 --scope 进一步限制。令牌只显示一次，仅保存其哈希值。',

@@ -6,6 +6,7 @@ export const runs = {
   'runs.heading': '第 {run} 号同步任务：{kind}',
   'runs.none': '还没有同步任务。',
   'runs.none.remedy': '调度进程会自动开始第一次；运维员也可以立即启动。',
+  'runs.none.remedy.read_only': '调度进程会自动开始第一次。',
   'runs.none_match': '没有符合筛选条件的同步任务。',
   'runs.run': '任务',
   'runs.kind': '类型',

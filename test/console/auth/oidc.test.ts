@@ -216,14 +216,16 @@ describe('a sign-in at the provider', () => {
     await expect(rebindUser(auth.pool, 'cli:root', 'gina')).rejects.toThrow('is disabled: enable it first')
     await enableUser(auth.pool, 'test', 'gina')
     await rebindUser(auth.pool, 'cli:root', 'gina')
-    // Who is still known signs in, and leaves the way open.
+    // Who is still known signs in, and there is nothing left to bind.
     expect(await nameOf('old-id')).toBe('gina')
+    expect(await nameOf('new-id')).toContain('belongs to another user')
+    await rebindUser(auth.pool, 'cli:root', 'gina')
     expect(await nameOf('new-id')).toBe('gina')
     for (const other of ['old-id', 'third-id'])
       expect(await nameOf(other)).toContain('belongs to another user')
     expect(
       (await auth.recorded('users rebind', 'users bound')).map(row => [row.name, row.arguments]),
-    ).toEqual([...Array(2).fill(['users rebind', { user: 'gina' }]), ['users bound', { user: 'gina' }]])
+    ).toEqual([...Array(3).fill(['users rebind', { user: 'gina' }]), ['users bound', { user: 'gina' }]])
     await rebindUser(auth.pool, 'cli:root', 'gina')
     await auth.pool.query(`update dirsync.console_user set rebinds_until = now() where name = 'gina'`)
     expect(await nameOf('third-id')).toContain('belongs to another user')
@@ -282,6 +284,20 @@ describe('a sign-in at the provider', () => {
 })
 
 describe('a role', () => {
+  test('that is lacking is recorded without taking the room of failures with a password, and without the name of a stranger', async () => {
+    await auth.user('victim', 'viewer')
+    await accounts({ intern: { preferred_username: 'intern', groups: [] } })
+    const before = (await auth.recorded('sign_in_failed')).length
+    for (let round = 0; round < 31; round++) {
+      const browser = browserOf('intern')
+      expectRefused(await browser.get(await wayBack(browser)), 403, 'You have no role')
+    }
+    await new Browser().post(`${auth.url}/sign-in`, { name: 'victim', password: 'wrong' })
+    const recorded = (await auth.recorded('sign_in_failed')).slice(before).map(row => row.arguments)
+    expect(recorded).toContainEqual(expect.objectContaining({ user: 'victim', why: 'password' }))
+    expect(recorded).not.toContainEqual(expect.objectContaining({ user: 'intern' }))
+  })
+
   test('is needed: without one there is a page that says so, and no session', async () => {
     const browser = browserOf('cleo')
     expectRefused(await browser.get(await wayBack(browser)), 403, 'You have no role in this console')

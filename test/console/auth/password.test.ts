@@ -262,7 +262,7 @@ describe('a session', () => {
     const browser = await signedIn(auth, 'fred')
     const viewer = async () => JSON.parse((await browser.get(`${auth.url}/guarded`)).text).viewer
     expect(await viewer()).toMatchObject({ role: 'admin' })
-    await setRole(auth.pool, 'test', 'fred', 'viewer')
+    await setRole(auth.pool, 'test', 'fred', 'viewer', null)
     expect(await viewer()).toMatchObject({ role: 'viewer' })
     expect(await setPassword(auth.pool, 'test', 'fred', 'another long password', null)).toBe(1)
     expect(await viewer()).toBeNull()

@@ -232,7 +232,7 @@ describe('a one-time key', () => {
   test('signs in as an administrator for good: nobody changes or disables local', async () => {
     await post(new Browser(), await createSignInKey(auth.pool))
     const stays = 'stays an administrator, and cannot be disabled'
-    await expect(setRole(auth.pool, 'test', 'local', 'viewer')).rejects.toThrow(stays)
+    await expect(setRole(auth.pool, 'test', 'local', 'viewer', null)).rejects.toThrow(stays)
     await expect(disableUser(auth.pool, 'test', 'local')).rejects.toThrow(stays)
     // As an earlier version let it be.
     await auth.pool.query(`update dirsync.console_user set role = 'viewer' where name = 'local'`)
@@ -267,7 +267,7 @@ test('a sign-in records the session of that browser which it ends, and a change 
   await browser.post(`${auth.url}/sign-in`, { name: 'milo', password: PASSWORD })
   expect((await auth.recorded('sessions end')).at(-1)?.arguments).toEqual({ user: 'lara' })
   for (let round = 0; round < 2; round++) {
-    await setRole(auth.pool, 'test', 'milo', 'reviewer')
+    await setRole(auth.pool, 'test', 'milo', 'reviewer', null)
     await signOutUser(auth.pool, 'test', 'milo')
     await disableUser(auth.pool, 'test', 'milo')
   }
