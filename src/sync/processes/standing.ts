@@ -81,6 +81,8 @@ export class Standing {
 
   /** The platform cannot be reached: this process stands aside, if another one works. @returns whether that is so */
   async leaveForNetwork(): Promise<boolean> {
+    // All that is in hand fails at once.
+    if (this.#aside === 'unreachable') return true
     const isLeft = await this.#note(
       `aside_for = 'unreachable', asked_at = clock_timestamp()`,
       `id = $1 and ${ALIVE} and ${anotherWorks('o.id <> $1')}`,
