@@ -70,10 +70,17 @@ test('a refund is not sent before a synchronous replica has its record, and not 
     databases: { own, hr: await createTestDatabase() },
   })
   await migrate(own.pool)
-  const order = 'test-application-T1'
-  await company.control('POST', 'orders', [
-    { trade_no: '0000000000000001', out_trade_no: order, total_amount: '10.00' },
-  ])
+  // Each of an order of its own: what the record of one shows of an earlier refund would be written first.
+  const orderOf = (number: string) => `test-application-T${number}`
+  await company.control(
+    'POST',
+    'orders',
+    ['R1', 'R2'].map((number, i) => ({
+      trade_no: `000000000000000${i}`,
+      out_trade_no: orderOf(number),
+      total_amount: '10.00',
+    })),
+  )
   await using client = new PlatformClient({
     baseUrl: company.emulator.url,
     appId: 'test-application',
@@ -82,9 +89,13 @@ test('a refund is not sent before a synchronous replica has its record, and not 
     pacer: new LocalPacer(100),
   })
   const deps = { pool: own.pool, client, logger: SILENT }
-  const request = { outerTradeNo: order, refundAmount: '4.00', costAmount: '3.00', reason: 'returned' }
+  const request = { refundAmount: '4.00', costAmount: '3.00', reason: 'returned' }
   const send = (number: string) =>
-    sendRefund(deps, { ...request, outerRefundNo: `test-application-${number}` }, { actor: 'cli:test' })
+    sendRefund(
+      deps,
+      { ...request, outerTradeNo: orderOf(number), outerRefundNo: `test-application-${number}` },
+      { actor: 'cli:test' },
+    )
   const sent = async () => (await company.calls())['seller/v3/pay/syncRefund'] ?? 0
   await servers.beSynchronous()
 
