@@ -347,6 +347,7 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
   const client = connectPlatform(config, pool, core.logger, {
     onCall(call) {
       web?.metrics.observeCall(call)
+      standing.called(call)
       // Not every call's failure raises a halt.
       if (entryOfCode(Number(call.code))?.category === 'credentials')
         standing.leaveForSecret().catch(error => logger.debug({ error }, 'a refused secret was not noted'))

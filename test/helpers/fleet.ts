@@ -5,6 +5,8 @@ import { spawnDirsync } from './process.ts'
 
 /** What a worker logs that stands aside for its secret. */
 export const REFUSED = /refuses the application secret of this process/
+/** What a worker logs that stands aside for its network. */
+export const LEAVES = /cannot reach the platform, and others work/
 /** What one logs that works again. */
 export const GOES_ON = /goes on with the work/
 

@@ -7,8 +7,8 @@ import { liftHalts, raiseHalt } from '../../src/sync/outbox/halts.ts'
 import { heartbeat, type Pacing, processDifferences } from '../../src/sync/processes/process.ts'
 import { Standing } from '../../src/sync/processes/standing.ts'
 import { inWords } from '../../src/texts/message.ts'
-import { createCompany, until } from '../helpers/company.ts'
-import { fleetOf, GOES_ON, REFUSED } from '../helpers/fleet.ts'
+import { createCompany, endOf, until } from '../helpers/company.ts'
+import { fleetOf, GOES_ON, LEAVES, REFUSED } from '../helpers/fleet.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
@@ -108,7 +108,7 @@ test('a worker that cannot reach the platform leaves the work to one that can, u
   await writeFile(file, '')
   await using good = start('scheduler,worker')
   await using cut = start('worker', { NODE_OPTIONS: cutOff(file, company.emulator.port) })
-  await Promise.all([resync(), cut.waitForLine(/cannot reach the platform, and others work/)])
+  await Promise.all([resync(), cut.waitForLine(LEAVES)])
   await resync()
   expect(await status()).toMatch(new RegExp(`rocess \\S+ \\(${cut.pid}\\) cannot reach the platform`))
   expect(await halts()).toEqual([])
@@ -120,6 +120,26 @@ test('a worker that cannot reach the platform leaves the work to one that can, u
   await using planner = start('scheduler')
   await resync()
   await Promise.all([planner.kill(), cut.kill()])
+})
+
+test('a worker that cannot reach the platform notices it without employees to ask about, and leaves its mirror to another', async () => {
+  await using company = await createCompany({ employees: 1 })
+  const { db } = company
+  const { start, halts } = fleetOf(company)
+  const file = join(await temporaryFolder(), 'cut')
+  await writeFile(file, '')
+  const { rows } = await db.query(`select dirsync.resync('orders') as id`)
+  await using cut = start('worker', { NODE_OPTIONS: cutOff(file, company.emulator.port) })
+  await until(
+    async () => (await db.query('select from dirsync.mirror_task where attempts > 0')).rowCount === 1,
+  )
+  await using good = start('worker')
+  await cut.waitForLine(LEAVES)
+  await db.query('update dirsync.mirror_task set not_before = now()')
+  expect(await endOf(db, Number(rows[0].id))).toMatchObject({ state: 'done' })
+  expect(await halts()).toEqual([])
+  expect((await db.query('select from dirsync.failed_syncs')).rowCount).toBe(0)
+  await Promise.all([cut.kill(), good.kill()])
 })
 
 describe('standing aside', () => {

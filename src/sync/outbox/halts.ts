@@ -233,6 +233,8 @@ export async function haltForPlatform(
 /** A refusal costs a token creation, of which the platform permits 60 an hour. */
 const AGAIN_MS = 300_000
 const PATIENCE_MS = 60_000
+/** So many calls in a row without an answer may be the fault of this process's network. */
+const MANY_UNANSWERED = 3
 /** How often to look whether there is something to ask for. */
 const LOOK_EVERY_MS = 5000
 
@@ -240,7 +242,8 @@ const LOOK_EVERY_MS = 5000
  * At the start of a worker, makes one call to check that the platform accepts application, secret, signature and clock.
  * Otherwise the first change would find out, perhaps days later. A refusal halts everything, or has this process stand aside. Asks
  * again until the platform accepts, and whenever another process has halted everything for its secret, which this one may disprove
- * though there is no work.
+ * though there is no work. Where calls of any kind stay without an answer, asks whether the platform can be reached at all; if not,
+ * this process stands aside.
  */
 export function probeAccount(deps: {
   pool: Pool
@@ -253,11 +256,11 @@ export function probeAccount(deps: {
   let askedAt = Number.NEGATIVE_INFINITY
   const isToAsk = async () => {
     if (standing.aside !== null) return standing.isToAsk()
+    const halted = (await readHalts(pool)).find(({ scope }) => scope === '*')
+    // An outage that is known ends with a job.
+    if (!halted && standing.unanswered >= (isAccepted ? MANY_UNANSWERED : 1)) return true
     if (!isAccepted) return performance.now() - askedAt >= AGAIN_MS
-    const halted = (await readHalts(pool)).find(
-      ({ scope, category }) => scope === '*' && category === 'credentials',
-    )
-    return halted !== undefined && (await isToProbe(pool, halted))
+    return halted?.category === 'credentials' && (await isToProbe(pool, halted))
   }
   const ask = async (signal: AbortSignal) => {
     // Where the platform is away for calls of work, it may yet answer this one: only at the start does that end the halt.
@@ -267,6 +270,7 @@ export function probeAccount(deps: {
     try {
       await client.tokens.info({ signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) })
     } catch (error) {
+      if (standing.unanswered >= MANY_UNANSWERED) await standing.leaveForNetwork()
       if (!(error instanceof PlatformError) || error.verdict.disposition !== 'halt') throw error
       isAccepted = false
       return haltForPlatform(deps, '*', error.verdict, error.platformCode ?? null)

@@ -1,5 +1,6 @@
 import { lockTransaction } from '../../lib/advisory-lock.ts'
 import { type Pool, transaction } from '../../lib/database.ts'
+import type { CallReport } from '../../platform/client.ts'
 import { ALIVE, type Aside, IS_HALTED } from './process.ts'
 
 /** How often a process that stands aside asks the platform whether that is over. Of a secret, one process for all that have it. */
@@ -36,6 +37,7 @@ export class Standing {
   #returnedAt = Number.NEGATIVE_INFINITY
   /** How often it has stood aside in a row. */
   #times = 0
+  #unanswered = 0
 
   /**
    * @param me.id of its row in `dirsync.process`
@@ -50,6 +52,17 @@ export class Standing {
   /** Why it stands aside; null: it works. */
   get aside(): Aside | null {
     return this.#aside
+  }
+
+  /** How many calls in a row, whatever they were for, the platform has not answered. */
+  get unanswered(): number {
+    return this.#unanswered
+  }
+
+  /** Notes what became of a call of this process. */
+  called({ code, rateLimited }: Pick<CallReport, 'code' | 'rateLimited'>): void {
+    if (code === 'PLATFORM_ABORTED') return
+    this.#unanswered = typeof code === 'number' || rateLimited ? 0 : this.#unanswered + 1
   }
 
   /** From now on `told` is called when that changes. */
