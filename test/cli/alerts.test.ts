@@ -115,7 +115,7 @@ test('dirsync alerts acknowledge records who handles an alert, and the list then
   )
   expect(await run('acknowledge', id)).toMatchObject({ code: 0, stdout: 'It is already over.\n', stderr: '' })
   await deployment.own.pool.query(
-    `update dirsync.alert set state = 'pending', ended_at = null, acknowledged_by = null, acknowledged_at = null
+    `update dirsync.alert set state = 'pending', raised_at = null, ended_at = null, acknowledged_by = null, acknowledged_at = null
      where id = $1`,
     [id],
   )
