@@ -292,12 +292,14 @@ type Console = Awaited<ReturnType<typeof startConsole>>
 async function startConsoleRole(core: Core, stops: Stops): Promise<Console> {
   const { config, roles, logger, queue, pool, hr, tracing, notified } = core
   const works = needsQueue(roles)
+  // Pages, and what the platform notifies, come to those that leave the work to others, too.
+  const serves = roles.includes('console') || roles.includes('notifications')
   const web = await startConsole({
     config,
     roles,
     version: VERSION,
     checkQueue: works ? () => queue.check() : null,
-    misfit: () => (works ? core.entry.misfit() : FITS),
+    misfit: () => (works ? { ...core.entry.misfit(), ...(serves && { aside: null }) } : FITS),
     platformCodes: Object.keys(PLATFORM_CODES),
     hr,
     platform: onceNeeded(() => {

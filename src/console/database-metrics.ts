@@ -195,7 +195,7 @@ export const DATABASE_METRICS = {
     read: ({ outdatedProcesses }) => one(outdatedProcesses.length),
   },
   dirsync_processes_aside: {
-    help: 'Living processes that leave all work to others, by reason; none while everything is halted: `secret` (the platform refuses theirs), `unreachable` (they do not reach it).',
+    help: 'Living processes that leave all work to others, by reason: `secret` (the platform refuses theirs), `unreachable` (they do not reach it; none while it is away for all).',
     labels: ['reason'],
     read: ({ asideProcesses }) =>
       ASIDES.map(reason => [{ reason }, asideProcesses.filter(aside => aside.reason === reason).length]),

@@ -4,7 +4,7 @@ import type { Logger } from '../lib/logger.ts'
 import { missingMigrations } from '../lib/migrate.ts'
 import { within } from '../lib/waiting.ts'
 import { readHalts } from '../sync/outbox/halts.ts'
-import type { Aside, Misfit } from '../sync/processes/process.ts'
+import { type Aside, type Misfit, OUTAGE } from '../sync/processes/process.ts'
 import { inLanguage } from '../texts/failures.ts'
 import { inEnglish } from '../texts/message.ts'
 
@@ -83,9 +83,8 @@ export class Readiness {
       }, miss(DATABASE_PROBLEM)),
       this.#checkQueue && within(TIMEOUT_MS, this.#checkQueue()).catch(miss(QUEUE_PROBLEM)),
     ])
-    // While everything is halted, what fails does for all.
-    const isHalted = halts.some(({ scope, category }) => scope === 'everything' && category !== 'paused')
-    if (aside && !isHalted) missing.push(ASIDE_PROBLEMS[aside])
+    const isOutage = halts.some(({ scope, category }) => scope === 'everything' && category === OUTAGE)
+    if (aside === 'secret' || (aside && !isOutage)) missing.push(ASIDE_PROBLEMS[aside])
     this.#tell(missing, causes)
     return { status: missing.length === 0 ? 'ready' : 'not_ready', missing, halts }
   }

@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { lockTransaction } from '../lib/advisory-lock.ts'
 import type { Pool, PoolClient } from '../lib/database.ts'
-import { isHeldUp, transaction, WORK_MS } from '../lib/database.ts'
-import { abortedError } from './errors.ts'
+import { isHeldUp, onlyRow, transaction, WORK_MS } from '../lib/database.ts'
+import { abortedError, type FailureKind, PlatformError } from './errors.ts'
 import { tokenCreate } from './operations/token.ts'
 import {
   CREATION_WINDOW_MS,
@@ -60,9 +60,13 @@ export class PostgresTokenStore implements TokenStore {
       await lockTransaction(client, ['token', JSON.stringify(this.#account)])
       const stored = await this.#read(client)
       if (stored !== null && usable(stored)) return stored
-      await this.#noteCreation()
+      const counted = await this.#noteCreation()
       const started = await client.query<{ at: string }>('select clock_timestamp()::text as at')
-      const created = await create()
+      const created = await create().catch(async error => {
+        if (wasNotSent(error))
+          await this.#pool.query('delete from dirsync.token_creation where id = $1', [counted])
+        throw error
+      })
       return this.#write(client, created, started.rows[0]?.at)
     }).catch(error => {
       throw isHeldUp(error) ? abortedError(tokenCreate.name, error) : error
@@ -102,11 +106,11 @@ export class PostgresTokenStore implements TokenStore {
   }
 
   /**
-   * Counts a creation, or throws. It does so outside the transaction that holds the lock, so that the count stands whatever the
+   * Counts a creation, or throws. @returns its id. It does so outside the transaction that holds the lock, so that the count stands whatever the
    * outcome of the call. The lock keeps others from counting meanwhile.
    */
-  async #noteCreation(): Promise<void> {
-    const { rows } = await this.#pool.query<{ wait_ms: number | null }>(
+  async #noteCreation(): Promise<string> {
+    const { rows } = await this.#pool.query<{ id: string; wait_ms: null } | { id: null; wait_ms: number }>(
       `with pruned as (
          delete from dirsync.token_creation where created_at <= clock_timestamp() - $4 * interval '1 ms'
        ), recent as (
@@ -118,14 +122,17 @@ export class PostgresTokenStore implements TokenStore {
          select $1, $2 where (select count(*) from recent) < $3
          returning id
        )
-       -- Null where it was counted; else the time until the oldest of the recent ones no longer counts.
-       select extract(epoch from min(created_at) - clock_timestamp())::float8 * 1000 + $4 as wait_ms
+       select id, null as wait_ms from noted
+       union all
+       -- The time until the oldest of the recent ones no longer counts.
+       select null, extract(epoch from min(created_at) - clock_timestamp())::float8 * 1000 + $4
        from recent
        where not exists (select from noted)`,
       [...this.#account, TOKEN_CREATIONS_PER_HOUR, CREATION_WINDOW_MS],
     )
-    const wait = rows[0]?.wait_ms
-    if (wait !== null && wait !== undefined) throw new TokenFuseError(Math.max(0, Math.ceil(wait)))
+    const { id, wait_ms } = onlyRow(rows)
+    if (id === null) throw new TokenFuseError(Math.max(0, Math.ceil(wait_ms)))
+    return id
   }
 
   async #write(
@@ -146,6 +153,14 @@ export class PostgresTokenStore implements TokenStore {
     if (token === null) throw new Error('The access token that was just stored cannot be read back.')
     return token
   }
+}
+
+/** How a creation fails that the platform has no part in, if its outcome is known. */
+const ON_OUR_SIDE: FailureKind[] = ['connection', 'timeout', 'aborted', 'paused']
+
+/** Whether nothing of a creation was sent, so that the platform has not counted it. */
+function wasNotSent(error: unknown): boolean {
+  return error instanceof PlatformError && error.outcomeKnown && ON_OUR_SIDE.includes(error.kind)
 }
 
 const ALGORITHM = 'aes-256-gcm'

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { PlatformError } from '../../src/platform/errors.ts'
 import { TOKEN_CREATIONS_PER_HOUR, TokenFuseError } from '../../src/platform/token.ts'
 import { PostgresTokenStore } from '../../src/platform/token-store.ts'
 import { duringFile } from '../helpers/during.ts'
@@ -126,6 +127,20 @@ describe('the fuse', () => {
     expect(await creationsNoted()).toBe(1)
     expect(await storeOf().read()).toBeNull()
     expect((await storeOf().refresh(whenPresent, create)).accessToken).toBe('token-1')
+  })
+
+  test('one that was never sent does not count: a process without a network would use up those of all', async () => {
+    const unsent = new PlatformError({
+      kind: 'connection',
+      operation: 'token/create',
+      outcomeKnown: true,
+    })
+    const failing = () => Promise.reject(unsent)
+    await expect(storeOf().refresh(whenPresent, failing)).rejects.toBe(unsent)
+    expect(await creationsNoted()).toBe(0)
+    const lost = new PlatformError({ kind: 'connection', operation: 'token/create', outcomeKnown: false })
+    await expect(storeOf().refresh(whenPresent, () => Promise.reject(lost))).rejects.toBe(lost)
+    expect(await creationsNoted()).toBe(1)
   })
 
   test('is noted before the platform is asked', async () => {

@@ -1,14 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { startEmulator } from '../../emulator/emulator.ts'
-import { liftHalts, raiseHalt } from '../../src/sync/outbox/halts.ts'
+import { loadConfig } from '../../src/config.ts'
+import { connectPlatform } from '../../src/connections.ts'
+import { liftHalts, probeAccount, raiseHalt } from '../../src/sync/outbox/halts.ts'
 import { heartbeat, type Pacing, processDifferences } from '../../src/sync/processes/process.ts'
 import { Standing } from '../../src/sync/processes/standing.ts'
-import { inWords } from '../../src/texts/message.ts'
+import { inEnglish, inWords } from '../../src/texts/message.ts'
 import { createCompany, endOf, until } from '../helpers/company.ts'
+import { createDeployment } from '../helpers/deployment.ts'
 import { fleetOf, GOES_ON, LEAVES, REFUSED } from '../helpers/fleet.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
@@ -94,11 +98,16 @@ const cutOff = (file: string, port: number) =>
   `--import=data:text/javascript,${encodeURIComponent(`
     import { existsSync } from 'node:fs'
     import { Socket } from 'node:net'
-    const { connect } = Socket.prototype
+    const { connect, write } = Socket.prototype
+    const isCut = to => Number(to) === ${port} && existsSync(${JSON.stringify(file)})
     Socket.prototype.connect = function (...given) {
       const [options] = Array.isArray(given[0]) ? given[0] : given
-      if (Number(options?.port) === ${port} && existsSync(${JSON.stringify(file)})) options.port = 1
+      if (isCut(options?.port)) options.port = 1
       return connect.apply(this, given)
+    }
+    Socket.prototype.write = function (...given) {
+      if (isCut(this.remotePort)) this.destroy(new Error('cut off'))
+      return write.apply(this, given)
     }`)}`
 
 test('a worker that cannot reach the platform leaves the work to one that can, until it can', async () => {
@@ -107,11 +116,16 @@ test('a worker that cannot reach the platform leaves the work to one that can, u
   const file = join(await temporaryFolder(), 'cut')
   await writeFile(file, '')
   await using good = start('scheduler,worker')
-  await using cut = start('worker', { NODE_OPTIONS: cutOff(file, company.emulator.port) })
+  const port = String(await freePort())
+  await using cut = start('worker,console', {
+    ...{ CONSOLE_PORT: port, NODE_OPTIONS: cutOff(file, company.emulator.port) },
+  })
   await Promise.all([resync(), cut.waitForLine(LEAVES)])
   await resync()
   expect(await status()).toMatch(new RegExp(`rocess \\S+ \\(${cut.pid}\\) cannot reach the platform`))
   expect(await halts()).toEqual([])
+  // Its pages are as good as any.
+  expect(await (await fetch(`http://127.0.0.1:${port}/readyz`)).json()).toMatchObject({ status: 'ready' })
 
   await rm(file)
   await longAgo(1)
@@ -120,6 +134,32 @@ test('a worker that cannot reach the platform leaves the work to one that can, u
   await using planner = start('scheduler')
   await resync()
   await Promise.all([planner.kill(), cut.kill()])
+})
+
+test('one whose network is back works again although the last one, cut off later, has halted everything', async () => {
+  await using company = await createCompany({ employees: 60 })
+  const { db, emulator } = company
+  const { start, resync, halts, longAgo } = fleetOf(company)
+  const folder = await temporaryFolder()
+  const [first, last] = [join(folder, 'first'), join(folder, 'last')]
+  const worker = (file: string) => start('worker', { NODE_OPTIONS: cutOff(file, emulator.port) })
+  await using planner = start('scheduler')
+  await using one = worker(first)
+  await using two = worker(last)
+  await resync()
+  await writeFile(first, '')
+  await db.query(`select dirsync.resync('full')`)
+  await one.waitForLine(LEAVES)
+  await writeFile(last, '')
+  await db.query(`select dirsync.resync('full')`)
+  await until(async () => (await halts()).includes('platform_unavailable'))
+  await rm(first)
+  await longAgo(1)
+  await one.waitForLine(GOES_ON)
+  await two.waitForLine(LEAVES)
+  await until(async () => (await halts()).length === 0)
+  await resync()
+  await Promise.all([planner, one, two].map(process => process.kill()))
 })
 
 test('a worker that cannot reach the platform notices it without employees to ask about, and leaves its mirror to another', async () => {
@@ -144,20 +184,32 @@ test('a worker that cannot reach the platform notices it without employees to as
 
 describe('standing aside', () => {
   const store = new StoreUnderTest()
-  const aside = () => store.rows('select aside_for from dirsync.process order by aside_for')
-  const enter = async (): Promise<Standing> => {
-    const me = { id: randomUUID(), secretPrint: 'same' }
-    const about = { host: 'h', pid: 1, roles: ['worker'], version: '1', pacer: PACER }
+  const aside = async () =>
+    (await store.rows<{ aside_for: string | null }>('select aside_for from dirsync.process order by id')).map(
+      row => row.aside_for,
+    )
+  let entered = 0
+  /** A worker; those that enter later come later. */
+  const enter = async (secretPrint = 'same'): Promise<Standing> => {
+    entered += 1
+    const me = { id: `00000000-0000-4000-8000-${String(entered).padStart(12, '0')}`, secretPrint }
+    const about = { host: 'h', pid: entered, roles: ['worker'], version: '1', pacer: PACER }
     await heartbeat(store.pool, { ...me, ...about })
     return new Standing(store.pool, me)
   }
+  const asked = (secondsAgo: number) =>
+    store.pool.query(`update dirsync.process set asked_at = clock_timestamp() - $1 * interval '1 second'`, [
+      secondsAgo,
+    ])
+  const halt = (category: string) => raiseHalt(store.pool, { ...REASON, scope: '*', category }, 60_000)
+  const told = async () => (await processDifferences(store.pool)).map(({ what }) => inEnglish(what))
 
   test('is never for all: of two that fail at the same moment one works on', async () => {
     const two = [await enter(), await enter()]
     for (let round = 0; round < 100; round += 1) {
       await Promise.all(two.map(one => one.leaveForNetwork()))
-      expect(await aside()).toEqual([{ aside_for: 'unreachable' }, { aside_for: null }])
-      for (const one of two) await one.isAnswered()
+      expect(new Set(await aside())).toEqual(new Set(['unreachable', null]))
+      for (const one of two) await one.workAgain()
     }
   })
 
@@ -165,29 +217,106 @@ describe('standing aside', () => {
     await enter()
     const one = await enter()
     const asksAfter = async (seconds: number) => {
-      await store.pool.query(
-        `update dirsync.process set asked_at = clock_timestamp() - $1 * interval '1 second'`,
-        [seconds],
-      )
-      return one.isToAsk()
+      await asked(seconds)
+      return one.isToAsk(false)
     }
     await one.leaveForNetwork()
     expect([await asksAfter(9), await asksAfter(11)]).toEqual([false, true])
-    await one.isAnswered()
+    await one.workAgain()
     await one.leaveForNetwork()
     expect([await asksAfter(19), await asksAfter(21)]).toEqual([false, true])
   })
 
-  test('is told of nobody, and asks nothing, while everything is halted: the last one that works found that it fails for all', async () => {
+  test('is what one does that was frozen for so long that it counted as dead', async () => {
+    await enter()
+    const one = await enter()
+    await store.pool.query(
+      `update dirsync.process set heartbeat_at = now() - interval '1 minute' where pid = $1`,
+      [entered],
+    )
+    expect(await one.leaveForNetwork()).toBe(true)
+  })
+
+  test('in an outage is told of nobody, and asks once a minute: whose own trouble is over works then', async () => {
     await enter()
     const one = await enter()
     await one.leaveForNetwork()
-    expect(await processDifferences(store.pool)).toHaveLength(1)
-    await raiseHalt(store.pool, { ...REASON, scope: '*', category: 'platform_unavailable' }, 60_000)
-    expect(await processDifferences(store.pool)).toEqual([])
-    await store.pool.query(`update dirsync.process set asked_at = clock_timestamp() - interval '1 hour'`)
-    expect(await one.isToAsk()).toBe(false)
+    expect(await told()).toHaveLength(1)
+    await halt('platform_unavailable')
+    expect(await told()).toEqual([])
+    await asked(50)
+    expect(await one.isToAsk(false)).toBe(false)
+    await asked(61)
+    expect(await one.isToAsk(false)).toBe(true)
     await liftHalts({ pool: store.pool, logger: SILENT }, 'E1', new Date(Date.now() + 1000))
-    expect(await one.isToAsk()).toBe(true)
+    await asked(11)
+    expect(await one.isToAsk(false)).toBe(true)
+  })
+
+  test.each(['hr_unavailable', 'credentials'])(
+    'is told of as well while there is a halt %s',
+    async category => {
+      await enter('right')
+      await (await enter('wrong')).leaveForSecret()
+      await (await enter('right')).leaveForNetwork()
+      await halt(category)
+      expect(await told()).toEqual([
+        expect.stringContaining('refuses the PLATFORM_APP_SECRET'),
+        expect.stringContaining('cannot reach the platform'),
+      ])
+    },
+  )
+
+  test('for a secret is what those do who come later with the same one, which is asked about once for all', async () => {
+    await enter('right')
+    expect(await (await enter('right')).joinRefused()).toBe(false)
+    const first = await enter('wrong')
+    expect(await first.joinRefused()).toBe(false)
+    await first.leaveForSecret()
+    await asked(200)
+    const second = await enter('wrong')
+    expect(await second.joinRefused()).toBe(true)
+    expect(await second.isToAsk(false)).toBe(false)
+    await asked(301)
+    expect([await second.isToAsk(false), await first.isToAsk(false)]).toEqual([true, false])
+    await asked(61)
+    // Nobody works whom they could wait for: one of them has to say what is wrong.
+    expect([await first.isToAsk(true), await second.isToAsk(true)]).toEqual([true, false])
+    await first.workAgain()
+    expect(await aside()).toEqual([null, null, null, null])
+  })
+
+  test('for a secret ends soon after the other one is refused: this one may be right by now', async () => {
+    await enter('old')
+    const fresh = await enter('new')
+    await fresh.leaveForSecret()
+    expect(await fresh.isToAsk(false)).toBe(false)
+    await halt('credentials')
+    expect([await fresh.isToAsk(false), await fresh.isToAsk(false)]).toEqual([true, false])
+  })
+
+  test('raises no halt of what the others do not meet, such as a blown fuse', async () => {
+    await using deployment = await createDeployment()
+    const { pool } = deployment.own
+    const config = loadConfig(deployment.settings)
+    await using client = connectPlatform(config, pool, SILENT)
+    const account = [config.PLATFORM_BASE_URL, config.PLATFORM_APP_ID]
+    await pool.query(
+      `insert into dirsync.token_creation (base_url, app_id) select $1, $2 from generate_series(1, 50)`,
+      account,
+    )
+    const about = { host: 'h', pid: 1, roles: ['worker'], version: '1', pacer: PACER, secretPrint: 's' }
+    const [me, other] = [randomUUID(), randomUUID()]
+    for (const id of [me, other]) await heartbeat(pool, { id, ...about })
+    const standing = new Standing(pool, { id: me, secretPrint: 's' })
+    await standing.leaveForNetwork()
+    await pool.query(`update dirsync.process set asked_at = now() - interval '1 hour'`)
+    const probe = probeAccount({ pool, client, standing, logger: SILENT })
+    probe.start()
+    onTestFinished(() => probe.stop())
+    const hasAsked = `select from dirsync.process where id = $1 and asked_at > now() - interval '1 minute'`
+    await until(async () => (await pool.query(hasAsked, [me])).rowCount === 1)
+    await probe.stop()
+    expect((await pool.query('select from dirsync.halt')).rowCount).toBe(0)
   })
 })

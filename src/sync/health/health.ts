@@ -65,7 +65,7 @@ export interface Health extends Figures {
   queueAway: { age: number; error: string | null } | null
   /** Running processes with other HR sources than the one that was started last, by their names. */
   outdatedProcesses: string[]
-  /** Running processes that leave all work to others; none while everything is halted. */
+  /** Running processes that leave all work to others, but for those who cannot reach a platform that is away for all. */
   asideProcesses: { process: string; reason: Aside }[]
   /** Processes that died without signing off and were not replaced. */
   lostProcesses: { process: string; roles: string }[]

@@ -5,6 +5,7 @@ import { Loop } from '../../lib/loop.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
 import { message, type Said, toStore } from '../../texts/message.ts'
+import { OUTAGE } from '../processes/process.ts'
 import type { Standing } from '../processes/standing.ts'
 import { LONGEST_DELAY_MS, nextProbeDelay, probeDelay } from './backoff.ts'
 
@@ -237,6 +238,7 @@ const PATIENCE_MS = 60_000
 const MANY_UNANSWERED = 3
 /** How often to look whether there is something to ask for. */
 const LOOK_EVERY_MS = 5000
+const NEVER = Number.NEGATIVE_INFINITY
 
 /**
  * At the start of a worker, makes one call to check that the platform accepts application, secret, signature and clock.
@@ -253,18 +255,20 @@ export function probeAccount(deps: {
 }): Loop {
   const { pool, client, standing, logger } = deps
   let isAccepted = false
-  let askedAt = Number.NEGATIVE_INFINITY
-  const isToAsk = async () => {
-    if (standing.aside !== null) return standing.isToAsk()
+  let askedAt = NEVER
+  const isToAsk = async (isAlone: boolean) => {
+    if (standing.aside !== null) return standing.isToAsk(isAlone)
+    if (askedAt === NEVER) return !(await standing.joinRefused())
     const halted = (await readHalts(pool)).find(({ scope }) => scope === '*')
+    if (halted?.category === 'credentials') return isToProbe(pool, halted)
     // An outage that is known ends with a job.
-    if (!halted && standing.unanswered >= (isAccepted ? MANY_UNANSWERED : 1)) return true
-    if (!isAccepted) return performance.now() - askedAt >= AGAIN_MS
-    return halted?.category === 'credentials' && (await isToProbe(pool, halted))
+    const isNews = halted?.category !== OUTAGE
+    if (isNews && standing.unanswered >= (isAccepted ? MANY_UNANSWERED : 1)) return true
+    return !isAccepted && performance.now() - askedAt >= AGAIN_MS
   }
   const ask = async (signal: AbortSignal) => {
     // Where the platform is away for calls of work, it may yet answer this one: only at the start does that end the halt.
-    const except = askedAt === Number.NEGATIVE_INFINITY ? [] : ['platform_unavailable']
+    const except = askedAt === NEVER ? [] : [OUTAGE]
     askedAt = performance.now()
     const startedAt = await databaseTime(pool)
     try {
@@ -272,11 +276,13 @@ export function probeAccount(deps: {
     } catch (error) {
       if (standing.unanswered >= MANY_UNANSWERED) await standing.leaveForNetwork()
       if (!(error instanceof PlatformError) || error.verdict.disposition !== 'halt') throw error
+      // What else one meets that has left the work to others is not for them.
+      if (standing.aside !== null && error.verdict.category !== 'credentials') throw error
       isAccepted = false
       return haltForPlatform(deps, '*', error.verdict, error.platformCode ?? null)
     }
     isAccepted = true
-    await standing.isAnswered()
+    await standing.workAgain()
     // An enterprise's halt depends on its code.
     await liftHalts(deps, '*', startedAt, [...HALTS_OF_OTHERS, ...except])
   }
@@ -286,7 +292,7 @@ export function probeAccount(deps: {
       logger.debug({ error }, 'the platform was not asked whether it accepts this application'),
     async step(signal) {
       const isAlone = standing.aside !== null && (await standing.isAlone())
-      if (!isAlone && !(await isToAsk())) return
+      if (!(await isToAsk(isAlone))) return
       try {
         await ask(signal)
       } finally {

@@ -72,7 +72,7 @@ export async function readPace(db: Pool): Promise<Pace> {
     // A worker knows the learnt rate as of its last call, so the table of learnt rates takes precedence.
     db.query<Omit<Pace, 'utilisation' | 'cap' | 'operations'>>(`
       with pacer as (
-        select pacer, heartbeat_at from dirsync.process where pacer is not null and ${ALIVE}
+        select pacer, heartbeat_at from dirsync.process where pacer is not null and aside_for is null and ${ALIVE}
       ), newest as (
         select case when pacer ->> 'set' is null
                     then coalesce(l.rate_per_second, nullif((pacer ->> 'ratePerSecond')::float8, 0))

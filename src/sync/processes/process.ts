@@ -212,16 +212,16 @@ async function differingSecrets(db: Pool): Promise<string[]> {
     : []
 }
 
-/** SQL condition: everything is halted, by dirsync itself. */
-export const IS_HALTED = `exists (select from dirsync.halt where scope = '*' and category <> 'paused')`
+/** A halt that says that the platform answers nobody: who cannot reach it is not by itself then. */
+export const OUTAGE = 'platform_unavailable'
 
-/**
- * SQL: living processes that leave all work to others: rows of `process` and `reason`. None while everything is halted: what fails does
- * for all, and nobody works.
- */
+/** SQL condition: everything is halted for that. */
+export const IS_OUTAGE = `exists (select from dirsync.halt where scope = '*' and category = '${OUTAGE}')`
+
+/** SQL: living processes that leave all work to others: rows of `process` and `reason`. */
 export const ASIDE_PROCESSES = `
   select ${PROCESS_NAME} as process, aside_for as reason from dirsync.process
-  where ${ALIVE} and aside_for is not null and not ${IS_HALTED} order by host, pid`
+  where ${ALIVE} and (aside_for = 'secret' or aside_for = 'unreachable' and not ${IS_OUTAGE}) order by host, pid`
 
 async function asideProcesses(db: Pool): Promise<{ process: string; reason: Aside }[]> {
   return (await db.query<{ process: string; reason: Aside }>(ASIDE_PROCESSES)).rows

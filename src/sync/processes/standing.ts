@@ -1,7 +1,7 @@
 import { lockTransaction } from '../../lib/advisory-lock.ts'
 import { type Pool, transaction } from '../../lib/database.ts'
 import type { CallReport } from '../../platform/client.ts'
-import { ALIVE, type Aside, IS_HALTED } from './process.ts'
+import { ALIVE, type Aside, IS_OUTAGE } from './process.ts'
 
 /** How often a process that stands aside asks the platform whether that is over. Of a secret, one process for all that have it. */
 const ASKS_EVERY_MS: Record<Aside, number> = {
@@ -13,6 +13,9 @@ const ASKS_EVERY_MS: Record<Aside, number> = {
 /** One that stands aside again so soon after it came back asks half as often as before, down to the longest. */
 const SOON_MS = 600_000
 const LONGEST_MS = 300_000
+
+/** Each of those aside asks so seldom while all are known to be in the same outage: whose own trouble is over sooner works then. */
+const IN_OUTAGE_MS = 60_000
 
 /** For how long others have to be gone, which they are for a moment when they are restarted. */
 const GONE_MS = 60_000
@@ -84,12 +87,23 @@ export class Standing {
   async leaveForSecret(): Promise<boolean> {
     const isLeft = await this.#note(
       `aside_for = 'secret', asked_at = clock_timestamp()`,
-      `secret_print = $1 and pacer is not null and ${ALIVE}
-       and ${anotherWorks('o.secret_print is distinct from $1')}`,
+      `secret_print = $1 and pacer is not null and ${anotherWorks('o.secret_print is distinct from $1')}`,
       [this.#secretPrint],
     )
     if (isLeft) this.see('secret')
     return isLeft
+  }
+
+  /** Stands aside with those whose secret, the same as this one's, was refused a moment ago. @returns whether there are such */
+  async joinRefused(): Promise<boolean> {
+    const isRefused = `o.${ALIVE} and o.aside_for = 'secret' and o.secret_print = p.secret_print`
+    const hasJoined = await this.#note(
+      `aside_for = 'secret', asked_at = (select max(asked_at) from dirsync.process o where ${isRefused})`,
+      `id = $1 and exists (select from dirsync.process o where ${isRefused})`,
+      [this.#id],
+    )
+    if (hasJoined) this.see('secret')
+    return hasJoined
   }
 
   /** The platform cannot be reached: this process stands aside, if another one works. @returns whether that is so */
@@ -98,7 +112,7 @@ export class Standing {
     if (this.#aside === 'unreachable') return true
     const isLeft = await this.#note(
       `aside_for = 'unreachable', asked_at = clock_timestamp()`,
-      `id = $1 and ${ALIVE} and ${anotherWorks('o.id <> $1')}`,
+      `id = $1 and ${anotherWorks('o.id <> $1')}`,
       [this.#id],
     )
     if (isLeft) this.see('unreachable')
@@ -123,15 +137,9 @@ export class Standing {
     return performance.now() - this.#aloneSince >= GONE_MS
   }
 
-  /** Works again, whatever stood against it. */
+  /** Works again, and with it those who stood aside for the same secret. */
   async workAgain(): Promise<void> {
     this.#aloneSince = null
-    await this.#note('aside_for = null', 'id = $1', [this.#id])
-    this.see(null)
-  }
-
-  /** The platform has answered, so that nothing speaks against the secret either. */
-  async isAnswered(): Promise<void> {
     await this.#note(
       'aside_for = null',
       `aside_for is not null and (id = $1 or aside_for = 'secret' and secret_print = $2)`,
@@ -141,21 +149,27 @@ export class Standing {
   }
 
   /**
-   * Whether it is time for this process to ask the platform again. Then it is not for a while. While everything is halted, it is up to
-   * a job to show that the platform can be reached.
+   * Whether it is time for this process to ask the platform again. Then it is not for a while: of a secret, for all who have it.
+   * @param isAlone nobody works who could be waited for
    */
-  isToAsk(): Promise<boolean> {
-    const isDue = `asked_at not between clock_timestamp() - $2 * interval '1 ms' and clock_timestamp()`
+  isToAsk(isAlone: boolean): Promise<boolean> {
     const asks = 'asked_at = clock_timestamp()'
-    if (this.#aside === 'secret')
-      return this.#note(asks, `aside_for = 'secret' and secret_print = $1 and ${isDue}`, [
-        this.#secretPrint,
-        ASKS_EVERY_MS.secret,
-      ])
+    const isDueAfter = (pause: string) =>
+      `asked_at not between clock_timestamp() - ${pause} * interval '1 ms' and clock_timestamp()`
+    if (this.#aside === 'secret') {
+      // Those with another secret are refused by now, perhaps since this one is right.
+      const isChanged = `exists (select from dirsync.halt where scope = '*' and category = 'credentials' and since > asked_at)`
+      return this.#note(
+        asks,
+        `aside_for = 'secret' and secret_print = $1 and (${isDueAfter('$2')} or ${isChanged})`,
+        [this.#secretPrint, isAlone ? GONE_MS : ASKS_EVERY_MS.secret],
+      )
+    }
     const pauseMs = Math.min(ASKS_EVERY_MS.unreachable * 2 ** (this.#times - 1), LONGEST_MS)
-    return this.#note(asks, `aside_for = 'unreachable' and id = $1 and ${isDue} and not ${IS_HALTED}`, [
+    const pause = `greatest($2, case when ${IS_OUTAGE} then ${IN_OUTAGE_MS} end)`
+    return this.#note(asks, `aside_for = 'unreachable' and id = $1 and ${isDueAfter(pause)}`, [
       this.#id,
-      pauseMs,
+      isAlone ? 0 : pauseMs,
     ])
   }
 
@@ -164,7 +178,7 @@ export class Standing {
     return transaction(this.#db, async client => {
       await lockTransaction(client, 'standing')
       const { rowCount } = await client.query(
-        `update dirsync.process set ${changes} where ${condition}`,
+        `update dirsync.process p set ${changes} where ${condition}`,
         values,
       )
       return rowCount !== null && rowCount > 0
