@@ -51,6 +51,8 @@ const REFUSED: Partial<Record<Sort, () => string>> = {
   dept_code: () => `${markOf('dept_code')} ${'x'.repeat(50)}`,
 }
 
+const REFUSED_FIELDS = Object.keys(REFUSED) as Sort[]
+
 const MAPPING = `
   select userid, name, corp_code, gender, card_type, card_no, email, mobile_area, mobile, remark, dept_code, level, category, birth_day,
     entry_day, cost_center_id::int as cost_center_id, employee_attribute, active
@@ -196,6 +198,15 @@ const ALLOWED: Record<string, readonly Sort[]> = {
   'the API for a viewer': SHOWN,
   'pages of an operator': [...SHOWN, 'name'],
 }
+/**
+ * What the platform has as HR does: otherwise the row would be another person's, and nothing would be sent. Of most it is the document
+ * number, so that names are sent, and told apart from what the platform says by itself.
+ */
+function samePerson({ name, card_no }: Row, i: number): Partial<Row> {
+  if (i === 8) return {}
+  return (i < 20 && i % 2 === 0) || REFUSED_FIELDS[i - 10] === 'card_no' ? { name } : { card_no }
+}
+
 /** HR and the platform with employees whose every value is another one, and all kinds of trouble. @returns what HR has */
 async function plant({ hr, control }: Company): Promise<Row[]> {
   const rows = Array.from({ length: EMPLOYEES }, plantedRow)
@@ -204,8 +215,8 @@ async function plant({ hr, control }: Company): Promise<Row[]> {
   await hr.query(
     `create table staff (userid text primary key, ${columns.map(name => `${name} text`).join()}, active boolean default true)`,
   )
-  const refused = Object.entries(REFUSED)
-  for (const [i, [field, value]] of refused.entries()) Object.assign(rows[10 + i] ?? {}, { [field]: value() })
+  for (const [i, field] of REFUSED_FIELDS.entries())
+    Object.assign(rows[10 + i] ?? {}, { [field]: REFUSED[field]?.() })
   const at = (i: number) => rows[i] as Row
   at(30).mobile = (held[31] as Row).mobile
   at(32).email = (held[33] as Row).email
@@ -229,6 +240,7 @@ async function plant({ hr, control }: Company): Promise<Row[]> {
           i,
         ) => ({
           ...row,
+          ...samePerson(at(i), i),
           ...{
             userid: key(i),
             gender: 1,
