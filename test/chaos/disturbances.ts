@@ -187,6 +187,19 @@ export const DISTURBANCES: readonly Disturbance[] = [
     },
   },
   {
+    of: 'network',
+    name: 'platform out of one’s reach',
+    weight: 10,
+    async happen(chaos, dice) {
+      const process = dice.pick(chaos.processes.filter(({ role }) => role === 'worker'))
+      const seconds = dice.between(5, 60)
+      await process.setReach(false)
+      await lasting(chaos, seconds)
+      await process.setReach(true)
+      return `${process.name} for ${seconds} s`
+    },
+  },
+  {
     of: 'disk',
     stopsAll: true,
     name: 'disk full',

@@ -5,6 +5,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { registerChild } from '../helpers/children.ts'
+import { cutOff } from '../helpers/cut-off.ts'
 import { type Link, startLink } from '../helpers/link.ts'
 
 /** The processes of dirsync, and who starts them again. */
@@ -48,6 +49,8 @@ export interface Process {
   terminate(): Promise<Ended>
   /** @param offset as libfaketime reads it: `+3h`, `-26h`, `+0` */
   setClock(offset: string): Promise<void>
+  /** Whether it reaches the platform: a link would give each process an address, and so a token, of its own. */
+  setReach(reaches: boolean): Promise<void>
   end(): Promise<void>
 }
 
@@ -73,12 +76,14 @@ export async function startProcess(options: {
   }
   const clockFile = join(runFolder, `clock-${name}`)
   await writeFile(clockFile, '+0')
+  const cutFile = join(runFolder, `cut-${name}`)
   const env = {
     PATH: process.env.PATH,
     ...options.settings,
     DATABASE_URL: links.postgres.url,
     HR_DATABASE_URL: links.hr.url,
     ...(links.redis && { REDIS_URL: links.redis.url }),
+    NODE_OPTIONS: cutOff(cutFile, Number(new URL(options.settings.PLATFORM_BASE_URL as string).port)),
     ...(clock && {
       LD_PRELOAD: clock,
       FAKETIME_TIMESTAMP_FILE: clockFile,
@@ -142,6 +147,7 @@ export async function startProcess(options: {
       return { code, signal, seconds: (performance.now() - begun) / 1000, wasAtWork }
     },
     setClock: offset => writeFile(clockFile, offset),
+    setReach: reaches => (reaches ? rm(cutFile, { force: true }) : writeFile(cutFile, '')),
     async end() {
       isEnding = true
       if (!hasEnded(child)) {

@@ -10,6 +10,7 @@ import { heartbeat, type Pacing, processDifferences } from '../../src/sync/proce
 import { Standing } from '../../src/sync/processes/standing.ts'
 import { inEnglish, inWords } from '../../src/texts/message.ts'
 import { createCompany, endOf, until } from '../helpers/company.ts'
+import { cutOff } from '../helpers/cut-off.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { fleetOf, GOES_ON, LEAVES, REFUSED } from '../helpers/fleet.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -92,23 +93,6 @@ test('a secret that is changed while processes with the old and the new one run 
   expect(await halts()).toEqual([])
   await Promise.all([old.kill(), fresh.kill()])
 })
-
-/** While `file` is there, a process does not reach `port`. */
-const cutOff = (file: string, port: number) =>
-  `--import=data:text/javascript,${encodeURIComponent(`
-    import { existsSync } from 'node:fs'
-    import { Socket } from 'node:net'
-    const { connect, write } = Socket.prototype
-    const isCut = to => Number(to) === ${port} && existsSync(${JSON.stringify(file)})
-    Socket.prototype.connect = function (...given) {
-      const [options] = Array.isArray(given[0]) ? given[0] : given
-      if (isCut(options?.port)) options.port = 1
-      return connect.apply(this, given)
-    }
-    Socket.prototype.write = function (...given) {
-      if (isCut(this.remotePort)) this.destroy(new Error('cut off'))
-      return write.apply(this, given)
-    }`)}`
 
 test('a worker that cannot reach the platform leaves the work to one that can, until it can', async () => {
   await using company = await createCompany({ employees: 600, settings: { PLATFORM_RATE_LIMIT: '200' } })
