@@ -237,6 +237,7 @@ async function register(pool: Pool, { config, roles, logger }: ServiceOptions, h
     ...{ id: randomUUID(), host: hostname(), pid: process.pid, roles: [...roles], version: VERSION },
     ...{ hrOwners: hr.owners, hrAddresses: hrAddresses(config) },
     ...{ queueAddress: queueAddress(config), secretPrint: secretPrint(config) },
+    oidcIssuer: roles.includes('console') ? config.OIDC_ISSUER : null,
   }
   const standing = new Standing(pool, me)
   let pacing: (() => Pacing) | undefined

@@ -50,6 +50,10 @@ comment on column dirsync.process.secret_print is
   '32 bits of a key derived from the platform''s application secret and id, to tell different secrets apart; null: it is of an '
   'earlier version.';
 
+alter table dirsync.process add column oidc_issuer text;
+comment on column dirsync.process.oidc_issuer is
+  'OIDC_ISSUER of its console; null: none is set, it has no console, or is of an earlier version.';
+
 alter table dirsync.process
   add column aside_for text check (aside_for in ('secret', 'unreachable')),
   add column asked_at  timestamptz;

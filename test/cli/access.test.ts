@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { isPassword } from '../../src/console/auth/password.ts'
 import { addToken, revokeToken } from '../../src/console/auth/tokens.ts'
+import { deregister, heartbeat } from '../../src/sync/processes/process.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { duringFile } from '../helpers/during.ts'
 import { dirsync } from './dirsync.ts'
@@ -119,6 +121,36 @@ describe('dirsync users', () => {
     const rebound = await dirsync(['users', 'rebind', 'Ravi'], settings)
     expect(rebound).toMatchObject({ code: 0, stdout: expect.stringContaining('within 72 hours') })
     expect(await lastCommand()).toMatchObject({ name: 'users rebind', arguments: { user: 'ravi' } })
+  })
+
+  test('a shell without the settings of the identity provider takes no user from a console that has them', async () => {
+    const { pool } = deployment.own
+    const issuer = 'https://login.example'
+    await pool.query(
+      `insert into dirsync.console_user (name, source, role, issuer, subject, provider)
+       values ('olga', 'oidc', 'viewer', $1, 'o-1', $1), ('otto', 'oidc', 'viewer', 'https://old.example', 'o-2', 'https://old.example')`,
+      [issuer],
+    )
+    const me = { id: randomUUID(), host: 'host', pid: 1, roles: ['console'], version: '1', pacer: null }
+    await heartbeat(pool, { ...me, oidcIssuer: `${issuer}/` })
+    const refusal = expect.stringMatching(/a console that runs with OIDC_ISSUER=https:\/\/login\.example\//)
+    for (const args of [
+      ['link', 'olga'],
+      ['role', 'olga', 'admin'],
+    ])
+      expect(await run('users', ...args)).toMatchObject({ code: 2, stdout: '', stderr: refusal })
+    expect(await typed(['users', 'password', 'olga'], 'another long password\n')).toMatchObject({
+      code: 2,
+      stderr: refusal,
+    })
+    const { rows } = await pool.query(
+      `select source, role, subject from dirsync.console_user where name = 'olga'`,
+    )
+    expect(rows).toEqual([{ source: 'oidc', role: 'viewer', subject: 'o-1' }])
+    // That console knows nothing of the provider which has moved, and soon there is none.
+    expect((await run('users', 'link', 'otto')).code).toBe(0)
+    await deregister(pool, me.id)
+    expect((await run('users', 'link', 'olga')).code).toBe(0)
   })
 
   test('disable ends the sessions, enable lets in again, role and password change', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, test } from 'vitest'
-import { ROLES } from '../../src/sync/processes/process.ts'
+import { consoleIssuers, ROLES } from '../../src/sync/processes/process.ts'
 import { createCompany, person } from '../helpers/company.ts'
 import { parseExposition, seriesOf } from './exposition.ts'
 
@@ -45,6 +45,24 @@ test('a process without the role has no console; from its start on, SQL says wha
   const service = await company.start(['worker'])
   expect(service.consoleUrl).toBeNull()
   await expect(company.db.query('select dirsync.approve(99)')).rejects.toThrow('there is no held run 99')
+})
+
+test('a process with the role says which identity provider lets people into its console', async () => {
+  await using company = await createCompany({
+    employees: 1,
+    settings: {
+      ...{ CONSOLE_PORT: '0', CONSOLE_URL: 'https://dirsync.example', OIDC_ISSUER: 'https://login.example' },
+      ...{ OIDC_CLIENT_ID: 'dirsync', OIDC_CLIENT_SECRET: 'a-secret', OIDC_ROLES: 'groups:all=viewer' },
+    },
+  })
+  for (const [role, issuers] of [
+    ['worker', []],
+    ['console', ['https://login.example']],
+  ] as const) {
+    const service = await company.start([role])
+    expect(await consoleIssuers(company.db)).toEqual(issuers)
+    await service.stop()
+  }
 })
 
 test('a taken port ends the start, and leaves nothing behind', async () => {

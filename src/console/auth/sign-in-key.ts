@@ -152,7 +152,7 @@ export async function createUserLink(
 ): Promise<string> {
   const key = newSecret()
   await change(pool, by, 'users link', name, {}, async (client, user) => {
-    demandOwn(user, provider)
+    await demandOwn(client, user, provider)
     if (user.disabled_at)
       throw new AccessError('ACCESS_INVALID', message('said.user_disabled', { name: user.name }))
     // Without this they could not choose a password.

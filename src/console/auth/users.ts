@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { ClientBase, Pool, PoolClient } from '../../lib/database.ts'
+import { consoleIssuers } from '../../sync/processes/process.ts'
 import { message } from '../../texts/message.ts'
 import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
@@ -200,7 +201,7 @@ export async function setPassword(
 ): Promise<number> {
   const hash = await hashPassword(password)
   return change(pool, by, 'users password', name, {}, async (client, user) => {
-    demandOwn(user, provider)
+    await demandOwn(client, user, provider)
     await client.query(
       `update dirsync.console_user
        set source = 'password', password_hash = $2, issuer = null, subject = null, provider = null
@@ -245,6 +246,7 @@ export async function setRole(
     keepLocal(user)
     if (hasProvider(user, provider))
       throw new AccessError('ACCESS_INVALID', message('said.role_of_provider', { name: user.name }))
+    await demandNoProvider(client, user)
     await client.query('update dirsync.console_user set role = $2 where name = $1', [user.name, role])
   })
 }
@@ -349,11 +351,30 @@ function keepLocal({ name }: ChangedUser): void {
 }
 
 /** Refuses a password or a link for users who sign in by one-time keys, or at the identity provider that is set. */
-export function demandOwn(user: ChangedUser, provider: string | null): void {
+export async function demandOwn(
+  client: PoolClient,
+  user: ChangedUser,
+  provider: string | null,
+): Promise<void> {
   if (user.name === LOCAL)
     throw new AccessError('ACCESS_INVALID', message('said.user_by_keys', { name: user.name }))
   if (hasProvider(user, provider))
     throw new AccessError('ACCESS_INVALID', message('said.user_of_provider', { name: user.name }))
+  await demandNoProvider(client, user)
+}
+
+/** Refuses for users of a provider that is not set here, as in a shell without the settings, but in a console that runs. */
+async function demandNoProvider(client: PoolClient, user: ChangedUser): Promise<void> {
+  const issuer = (await consoleIssuers(client)).find(issuer => hasProvider(user, issuer))
+  if (issuer !== undefined)
+    throw new AccessError(
+      'ACCESS_INVALID',
+      message('said.provider_of_console', { name: user.name, setting: `OIDC_ISSUER=${issuer}` }),
+    )
+}
+
+function addressOf(issuer: string | null): string | undefined {
+  return URL.parse(issuer ?? '')?.href
 }
 
 interface OfProvider {
@@ -378,8 +399,8 @@ function hasProvider(
   present: string | null,
 ): boolean {
   if (source !== 'oidc' || present === null) return false
-  const address = URL.parse(present)?.href
-  return provider === null || [provider, issuer].some(known => URL.parse(known ?? '')?.href === address)
+  const address = addressOf(present)
+  return provider === null || [provider, issuer].some(known => addressOf(known) === address)
 }
 
 /** Why a user cannot sign in; null: they can. */

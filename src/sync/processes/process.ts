@@ -83,6 +83,7 @@ const SET_BACK = `
  * @param me.queueAddress where it has the queue; default: it does not say
  * @param me.secretPrint of its application secret; default: it does not say
  * @param me.consoleUrl where its console listens; default: it has none
+ * @param me.oidcIssuer OIDC_ISSUER of its console; default: it has none
  * @param me.hrOwners the HR source of each enterprise as it knows them; default: it does not use HR
  * @param me.hrAddresses where it reads each source
  * @returns why it leaves work to others
@@ -95,6 +96,7 @@ export async function heartbeat(
     queueAddress?: string
     secretPrint?: string
     consoleUrl?: string | undefined
+    oidcIssuer?: string | null
     hrOwners?: Owners
     hrAddresses?: Readonly<Record<string, string>>
   },
@@ -103,8 +105,8 @@ export async function heartbeat(
   const { rows } = await db.query<Misfit>(
     `insert into dirsync.process
        (id, host, pid, roles, version, pacer, queue_away_since, queue_error, hr_owners, hr_addresses,
-        console_url, queue_address, secret_print)
-     values ($1, $2, $3, $4, $5, $6, now() - $7 * interval '1 ms', $8, $9, $10, $11, $12, $13)
+        console_url, queue_address, secret_print, oidc_issuer)
+     values ($1, $2, $3, $4, $5, $6, now() - $7 * interval '1 ms', $8, $9, $10, $11, $12, $13, $14)
      on conflict (id) do update
      set heartbeat_at = now(), pacer = excluded.pacer, queue_away_since = excluded.queue_away_since,
          queue_error = excluded.queue_error, hr_owners = excluded.hr_owners, console_url = excluded.console_url
@@ -113,7 +115,7 @@ export async function heartbeat(
       ...[me.id, me.host, me.pid, me.roles, me.version, me.pacer],
       ...[me.queue?.awayMs ?? null, me.queue?.lastError ?? null],
       ...[me.hrOwners ?? null, me.hrAddresses ?? null, me.consoleUrl ?? null],
-      ...[me.queueAddress ?? null, me.secretPrint ?? null],
+      ...[me.queueAddress ?? null, me.secretPrint ?? null, me.oidcIssuer ?? null],
     ],
   )
   return onlyRow(rows)
@@ -158,6 +160,15 @@ export async function runningConsole(db: Pool): Promise<string | null> {
     [hostname()],
   )
   return rows[0]?.url ?? null
+}
+
+/** The identity providers (OIDC_ISSUER) of the consoles that run. */
+export async function consoleIssuers(db: Pick<Pool, 'query'>): Promise<string[]> {
+  const { rows } = await db.query<{ issuer: string }>(
+    `select distinct oidc_issuer as issuer from dirsync.process
+     where oidc_issuer is not null and ${ALIVE} order by 1`,
+  )
+  return rows.map(({ issuer }) => issuer)
 }
 
 /** Processes with a heartbeat within the last 15 seconds. */

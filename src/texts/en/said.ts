@@ -705,6 +705,8 @@ export const saidTexts = {
     'the user {name} was added already, and has not opened the link yet: make another link if it is lost',
   'said.user_of_provider': '{name} signs in at the identity provider and has no password here',
   'said.user_by_keys': '{name} signs in with one-time keys: make one with dirsync users link',
+  'said.provider_of_console':
+    '{name} signs in at the identity provider of a console that runs with {setting}, which is not set here: set it here too, or restart that console without it',
   'said.role_of_provider': 'the role of {name} comes from the identity provider, by OIDC_ROLES',
   'said.no_such_user': 'there is no user {text}',
   'said.user_disabled': 'the user {name} is disabled: enable it first',

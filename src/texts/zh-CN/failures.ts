@@ -739,6 +739,8 @@ export const failures = {
   'said.user_invited': '用户 {name} 已添加，但尚未打开登录链接：如链接已遗失，请重新生成',
   'said.user_of_provider': '{name} 通过身份认证服务登录，在此没有密码',
   'said.user_by_keys': '{name} 通过一次性密钥登录：请用 dirsync users link 生成',
+  'said.provider_of_console':
+    '{name} 通过运行中控制台的身份认证服务登录（{setting}），而此处未设置：请在此处也设置，或去掉该设置后重启控制台',
   'said.role_of_provider': '{name} 的角色由身份认证服务决定，见 OIDC_ROLES',
   'said.last_admin': '{name} 是最后一个能登录的管理员：请先添加另一个管理员',
   'said.no_such_session': '没有此会话',
