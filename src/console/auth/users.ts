@@ -241,13 +241,17 @@ export async function setRole(
   { guard }: { guard?: Guard } = {},
 ): Promise<void> {
   const guarded = guard === undefined || role === 'admin' ? {} : { guard }
-  const asked = { values: { role }, already: (user: ChangedUser) => user.role === role, ...guarded }
+  const already = (user: ChangedUser) => user.role === role && user.no_role_since === null
+  const asked = { values: { role }, already, ...guarded }
   await change(pool, by, 'users role', name, asked, async (client, user) => {
     keepLocal(user)
     if (hasProvider(user, provider))
       throw new AccessError('ACCESS_INVALID', message('said.role_of_provider', { name: user.name }))
     await demandNoProvider(client, user)
-    await client.query('update dirsync.console_user set role = $2 where name = $1', [user.name, role])
+    await client.query('update dirsync.console_user set role = $2, no_role_since = null where name = $1', [
+      user.name,
+      role,
+    ])
   })
 }
 

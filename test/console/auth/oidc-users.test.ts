@@ -18,6 +18,7 @@ import {
   setRole,
   signOutUser,
 } from '../../../src/console/auth/users.ts'
+import type { AccessRole } from '../../../src/console/auth/viewer.ts'
 import { assignableUsers } from '../../../src/console/cases/query.ts'
 import { duringFile } from '../../helpers/during.ts'
 import { createTestDatabase } from '../../helpers/postgres.ts'
@@ -33,6 +34,16 @@ const comes = (name: string, subject: string, more: Partial<OidcPerson> = {}) =>
     ...more,
   })
 const find = (name: string, provider: string | null = ISSUER) => findUser(database.pool, name, provider)
+
+/** Which requests about a user were recorded as no change, the oldest first. */
+async function alreadyOf(command: string, user: string) {
+  const { rows } = await database.pool.query(
+    `select arguments -> 'already' as already from dirsync.command
+     where name = $1 and arguments ->> 'user' = $2 order by id`,
+    [command, user],
+  )
+  return rows.map(({ already }) => already)
+}
 
 describe('a name that may be bound anew', () => {
   test.each<[string, (name: string) => Promise<unknown>]>([
@@ -93,6 +104,19 @@ describe('a user whom the provider gives no role any more', () => {
     await setRole(database.pool, 'test', 'lena', 'viewer', null)
     expect(await find('lena', null)).toMatchObject({ role: 'viewer' })
   })
+
+  test.each<AccessRole>(['operator', 'admin'])(
+    'keeps the role %s that an administrator gave without that provider',
+    async role => {
+      const name = `kept-${role}`
+      await left(name)
+      await setRole(database.pool, 'test', name, role, null)
+      await createUserLink(database.pool, 'test', name, null)
+      await setPassword(database.pool, 'test', name, PASSWORD, null)
+      expect(await find(name, null)).toMatchObject({ role, barred: null, no_role_since: null })
+      expect(await alreadyOf('users role', name)).toEqual([null])
+    },
+  )
 })
 
 test('a user signs in at the provider that is set, by whichever of its addresses the token or the setting names it', async () => {
@@ -111,11 +135,7 @@ test('the same address for notices once more is recorded as no change', async ()
   await plantUser(database.pool, 'mia', 'reviewer')
   for (let round = 0; round < 2; round += 1)
     await setNotices(database.pool, 'test', 'mia', { mail: 'mia@example.com', mention: null })
-  const { rows } = await database.pool.query(
-    `select arguments -> 'already' as already from dirsync.command
-     where name = 'users notices' and arguments ->> 'user' = 'mia' order by id`,
-  )
-  expect(rows).toEqual([{ already: null }, { already: true }])
+  expect(await alreadyOf('users notices', 'mia')).toEqual([null, true])
 })
 
 test('the latest key of local is a good one, else the one made last', async () => {
