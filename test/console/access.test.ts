@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { browserName } from '../../src/console/access/browser-name.ts'
+import { rebindUser } from '../../src/console/auth/oidc-users.ts'
 import { permits, SCOPES, type Scope, scopesFor } from '../../src/console/auth/scope.ts'
 import { createLinkKey, createSignInKey } from '../../src/console/auth/sign-in-key.ts'
 import { endpoints, SCREENS } from '../../src/console/screens.ts'
@@ -252,6 +253,19 @@ test('the page of that user shows a key that has not been used yet, and ends it 
   expect(await page()).toMatch(/never opened, ended just now/)
   expect((await new Window().post('/sign-in/key', { key })).statusCode).toBe(403)
   await console.pool.query(`delete from dirsync.console_user where name = 'local'`)
+})
+
+test('the page of a user who may be bound anew ends that, also without a session', async () => {
+  const anna = await admin('anna')
+  await plantUser(console.pool, 'vera', 'viewer')
+  const page = async () => (await anna.get('/access/users/vera')).body
+  const end = 'action="/access/users/vera/sign-out"'
+  expect(await page()).not.toContain(end)
+  await rebindUser(console.pool, 'cli:root', 'vera')
+  expect(await page()).toContain(end)
+  await anna.post('/access/users/vera/sign-out')
+  expect(await page()).not.toContain('May be bound anew until')
+  expect(await page()).not.toContain(end)
 })
 
 describe('the last administrator', () => {

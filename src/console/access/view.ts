@@ -264,11 +264,12 @@ function userActions(ask: Ask, user: UserResult) {
         },
       ],
     }),
-    ...(user.sessions > 0 || hasKey
+    ...(user.sessions > 0 || hasKey || user.rebinds_until !== null
       ? [
           form('sign-out', {
             label: t('access.end_all'),
             ...(isLocal && { folded: true, warning: t('access.end_all.keys') }),
+            ...(user.rebinds_until !== null && { folded: true, warning: t('access.end_all.rebinds') }),
           }),
         ]
       : []),

@@ -388,11 +388,19 @@ interface OfProvider {
 
 type ChangedUser = Pick<
   UserRow,
-  'name' | 'source' | 'role' | 'disabled_at' | 'no_role_since' | 'notice_mail' | 'notice_mention'
+  | 'name'
+  | 'source'
+  | 'role'
+  | 'disabled_at'
+  | 'rebinds_until'
+  | 'no_role_since'
+  | 'notice_mail'
+  | 'notice_mention'
 > &
   OfProvider
-const CHANGED =
-  'name, source, role, disabled_at, no_role_since, notice_mail, notice_mention, issuer, provider'
+const CHANGED = `
+  name, source, role, disabled_at, no_role_since, notice_mail, notice_mention, issuer, provider,
+  case when rebinds_until > now() then rebinds_until end as rebinds_until`
 
 /**
  * Whether a user signs in at the identity provider that is set, not at one that has moved, or was switched off. One who came with an
@@ -445,7 +453,8 @@ export function change<T>(
     if (!user) throw noSuchUser(name)
     await client.query('update dirsync.console_user set rebinds_until = null where name = $1', [user.name])
     const result = await work(client, user)
-    await note(client, command, { user: user.name, ...values, already: already?.(user, result) || null })
+    const wasSo = user.rebinds_until === null && already?.(user, result)
+    await note(client, command, { user: user.name, ...values, already: wasSo || null })
     return result
   })
 }

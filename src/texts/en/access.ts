@@ -77,6 +77,7 @@ export const access = {
   'access.notices_set': 'Where {name} is told of their cases has been set.',
   'access.end_all': 'End all sessions',
   'access.end_all.keys': 'Keys that have not been used become worthless, too.',
+  'access.end_all.rebinds': 'Their name can no longer be bound anew then.',
   'access.end': 'End',
   'access.disable': 'Disable',
   'access.disable.warning':

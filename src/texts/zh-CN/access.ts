@@ -73,6 +73,7 @@ export const access = {
   'access.notices_set': '{name} 的通知方式已设置。',
   'access.end_all': '结束所有会话',
   'access.end_all.keys': '尚未使用的密钥也随之作废。',
+  'access.end_all.rebinds': '其名称也不再可重新绑定。',
   'access.end': '结束',
   'access.disable': '停用',
   'access.disable.warning': '该用户将无法登录，所有会话立即结束。其添加的令牌在吊销之前仍然有效。',

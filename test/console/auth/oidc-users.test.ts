@@ -67,6 +67,21 @@ describe('a name that may be bound anew', () => {
     expect(await comes(name, 'stranger')).toMatchObject({ refused: 'taken', name })
   })
 
+  test.each<[string, (name: string) => Promise<unknown>]>([
+    ['users sign-out', name => signOutUser(database.pool, 'test', name)],
+    ['users enable', name => enableUser(database.pool, 'test', name)],
+    ['users role', name => setRole(database.pool, 'test', name, 'admin', ISSUER)],
+  ])(
+    'no longer may be after %s, which is recorded as a change though nothing else was one',
+    async (command, act) => {
+      const name = command.replaceAll(' ', '-')
+      await plantUser(database.pool, name, 'admin')
+      await rebindUser(database.pool, 'cli:root', name)
+      for (let round = 0; round < 2; round += 1) await act(name)
+      expect(await alreadyOf(command, name)).toEqual([null, true])
+    },
+  )
+
   test('no longer may be once its user has come', async () => {
     await comes('olga', 'olga-1')
     await rebindUser(database.pool, 'cli:root', 'olga')
