@@ -356,6 +356,26 @@ describe('one’s own account', () => {
     expect(await last()).toMatchObject({ name: 'users password', arguments: { user: 'gerd' } })
   })
 
+  test.each([
+    [
+      'a new password',
+      '/account/password',
+      { current: PASSWORD, password: 'a password of my own', again: 'a password of my own' },
+    ],
+    ['the end of the other sessions', '/account/sessions/end', {}],
+  ])('%s ends that its name may be bound anew, on the record', async (what, url, form) => {
+    const name = what.split(' ').at(-1) as string
+    await plantUser(console.pool, name, 'viewer')
+    const window = new Window()
+    await window.signIn(name)
+    await rebindUser(console.pool, 'cli:root', name)
+    await window.get('/account')
+    expect((await window.post(url, form)).statusCode).toBe(303)
+    expect((await last())?.arguments).toEqual({ user: name })
+    const user = await console.ask('admin', 'GET', `/api/v1/access/users/${name}`)
+    expect(user.json().rebinds_until).toBeNull()
+  })
+
   test('whose session is ended while a password is chosen in it stays as it is', async () => {
     const anna = await admin('anna')
     const thief = new Window()

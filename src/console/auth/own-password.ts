@@ -5,7 +5,7 @@ import { admitAttempt, type FailureRecord, forgiveAttempt } from './attempts.ts'
 import { inNameOf, note } from './audit.ts'
 import { AccessError, SlowedError } from './failure.ts'
 import { hashPassword, isPassword } from './password.ts'
-import { endSessions, LOCAL, voidLinks } from './users.ts'
+import { endRebind, endSessions, LOCAL, voidLinks } from './users.ts'
 import type { Viewer } from './viewer.ts'
 
 /** Who changes their password: the present one, and the session in which they do. */
@@ -56,6 +56,7 @@ export async function changeOwnPassword(
     )
     if (isOpen === 0) throw new AccessError('ACCESS_NOT_FOUND', message('said.no_such_session'))
     await voidLinks(client, name)
+    await endRebind(client, name)
     await note(client, 'users password', { user: name })
     return endSessions(client, name, session)
   })

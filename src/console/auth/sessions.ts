@@ -14,7 +14,7 @@ import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
 import { hashOf, newSecret } from './secret.ts'
 import { IS_GOOD_TOKEN } from './tokens.ts'
-import { endSessions } from './users.ts'
+import { endRebind, endSessions } from './users.ts'
 import type { AccessRole, Viewer } from './viewer.ts'
 
 /** Sessions, from sign-in to their end. The cookie holds the secret; the database holds its hash. */
@@ -232,11 +232,12 @@ export function revokeSession(
   })
 }
 
-/** Ends the sessions of a user but the one with which they ask. @returns the number of sessions */
+/** Ends the sessions of a user but the one with which they ask, and that their name may be bound anew. @returns the number of sessions */
 export function revokeOthers(pool: Pool, by: By, user: string, session: string | null): Promise<number> {
   return inNameOf(pool, by, async client => {
+    const rebound = await endRebind(client, user)
     const sessions = await endSessions(client, user, session)
-    await note(client, 'sessions end', { user, already: sessions === 0 || null })
+    await note(client, 'sessions end', { user, already: (sessions === 0 && !rebound) || null })
     return sessions
   })
 }

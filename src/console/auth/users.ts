@@ -300,6 +300,15 @@ export async function endSessions(
   return rowCount ?? 0
 }
 
+/** Ends what `users rebind` permitted. @returns whether that was in force */
+export async function endRebind(client: PoolClient, name: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    'update dirsync.console_user set rebinds_until = null where name = $1 and rebinds_until > now()',
+    [name],
+  )
+  return rowCount === 1
+}
+
 /** Makes the links of a user worthless. They end, so that one that was opened can be told from them. */
 export async function voidLinks(client: PoolClient, name: string): Promise<void> {
   await client.query(
@@ -388,19 +397,11 @@ interface OfProvider {
 
 type ChangedUser = Pick<
   UserRow,
-  | 'name'
-  | 'source'
-  | 'role'
-  | 'disabled_at'
-  | 'rebinds_until'
-  | 'no_role_since'
-  | 'notice_mail'
-  | 'notice_mention'
+  'name' | 'source' | 'role' | 'disabled_at' | 'no_role_since' | 'notice_mail' | 'notice_mention'
 > &
   OfProvider
-const CHANGED = `
-  name, source, role, disabled_at, no_role_since, notice_mail, notice_mention, issuer, provider,
-  case when rebinds_until > now() then rebinds_until end as rebinds_until`
+const CHANGED =
+  'name, source, role, disabled_at, no_role_since, notice_mail, notice_mention, issuer, provider'
 
 /**
  * Whether a user signs in at the identity provider that is set, not at one that has moved, or was switched off. One who came with an
@@ -451,9 +452,9 @@ export function change<T>(
     )
     const [user] = rows
     if (!user) throw noSuchUser(name)
-    await client.query('update dirsync.console_user set rebinds_until = null where name = $1', [user.name])
+    const rebound = await endRebind(client, user.name)
     const result = await work(client, user)
-    const wasSo = user.rebinds_until === null && already?.(user, result)
+    const wasSo = !rebound && already?.(user, result)
     await note(client, command, { user: user.name, ...values, already: wasSo || null })
     return result
   })
