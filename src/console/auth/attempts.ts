@@ -8,10 +8,13 @@ import { inNameOf, note } from './audit.ts'
 /** Rate limits for sign-ins, by address and by name, and the record of failed ones. */
 
 /**
- * Failures that one process records per minute, so that an attack cannot flood the audit. Those of users are counted apart: anyone
- * can fail with a made-up name or key at any speed, and would use up the number before the guesses that matter.
+ * Failures that one process records per minute, so that an attack cannot flood the audit. Those of users, and of people whom the
+ * identity provider knows, are counted apart: anyone can fail with a made-up name or key at any speed, and would use up the number
+ * before those that matter.
  */
-const RECORDED_PER_MINUTE = { user: 30, stranger: 10 } as const
+const RECORDED_PER_MINUTE = { user: 30, provider: 10, stranger: 10 } as const
+type Failing = keyof typeof RECORDED_PER_MINUTE
+const NONE = { user: 0, provider: 0, stranger: 0 }
 const MINUTE_MS = 60_000
 
 /**
@@ -75,8 +78,8 @@ export class FailureRecord {
   readonly #pool: Pool
   readonly #logger: Logger
   #minute = 0
-  #recorded = { user: 0, stranger: 0 }
-  #left = { user: 0, stranger: 0 }
+  #recorded: Record<Failing, number> = { ...NONE }
+  #left = { failures: 0, ofUsers: 0 }
   #endOfMinute: NodeJS.Timeout | undefined
 
   constructor(pool: Pool, logger: Logger) {
@@ -85,25 +88,26 @@ export class FailureRecord {
   }
 
   /**
-   * @param user the name of an existing user, else null: people type passwords into the wrong field, so unknown names
-   * are not kept
+   * @param user the name of an existing user, which need not be theirs; else null: people type passwords into the wrong field, so
+   * unknown names are not kept
    * @param of whose room in the record it takes
    */
   async add(
     user: string | null,
     address: string,
     why: NameIn<'sign_in_why'>,
-    of: 'user' | 'stranger' = user === null ? 'stranger' : 'user',
+    of: Failing = user === null ? 'stranger' : 'user',
   ): Promise<void> {
     const now = Date.now()
     const minute = Math.floor(now / MINUTE_MS)
     if (minute !== this.#minute) {
       this.#minute = minute
-      this.#recorded = { user: 0, stranger: 0 }
+      this.#recorded = { ...NONE }
       await this.flush()
     }
     if (this.#recorded[of] >= RECORDED_PER_MINUTE[of]) {
-      this.#left[of] += 1
+      this.#left.failures += 1
+      if (user !== null) this.#left.ofUsers += 1
       this.#endOfMinute ??= setTimeout(() => void this.flush(), (minute + 1) * MINUTE_MS - now).unref()
       return
     }
@@ -122,14 +126,13 @@ export class FailureRecord {
   async flush(): Promise<void> {
     clearTimeout(this.#endOfMinute)
     this.#endOfMinute = undefined
-    const { user, stranger } = this.#left
-    const failures = user + stranger
+    const { failures, ofUsers } = this.#left
     if (failures === 0) return
-    this.#left = { user: 0, stranger: 0 }
+    this.#left = { failures: 0, ofUsers: 0 }
     this.#logger.warn({ failures }, 'failed sign-ins were not recorded')
     try {
       await inNameOf(this.#pool, 'console', client =>
-        note(client, 'sign_in_failed', { not_recorded: failures, not_recorded_of_users: user || null }),
+        note(client, 'sign_in_failed', { not_recorded: failures, not_recorded_of_users: ofUsers || null }),
       )
     } catch (error) {
       this.#logger.warn({ error }, 'the number of failed sign-ins was not recorded')

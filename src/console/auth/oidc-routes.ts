@@ -46,8 +46,8 @@ export function oidcRoutes(app: FastifyInstance, context: SignInContext, provide
     reply: FastifyReply,
     { refused, name, user }: Extract<OidcAdmission, { refused: string }>,
   ): Promise<FastifyReply> {
-    // Nothing slows these sign-ins: they take no room from those of passwords.
-    await context.failures.add(user, request.ip, refused, 'stranger')
+    // Nothing slows these sign-ins: they take no room from those of passwords, nor strangers from them.
+    await context.failures.add(user, request.ip, refused, 'provider')
     const page = refusalPage(context.taste(request), `auth.oidc.${refused}`, { values: { name } })
     return sendPage(reply, 403, page)
   }

@@ -9,7 +9,7 @@ import type { AccessRole } from './viewer.ts'
 
 /**
  * The result of admitting a person who has come back from the identity provider.
- * `user`: whom of the users they are; null: none.
+ * `user`: whom of the users they are, or whose name they have (taken); null: none.
  */
 export type OidcAdmission =
   | { name: string }
@@ -60,7 +60,7 @@ export async function admitPerson(pool: Pool, person: OidcPerson): Promise<OidcA
       return { refused: 'no_role', name, user: user?.name ?? null }
     }
     if (!user) {
-      if (name === LOCAL) return { refused: 'taken', name, user: null }
+      if (name === LOCAL) return { refused: 'taken', name, user: name }
       const { rowCount } = await client.query(
         `insert into dirsync.console_user (name, source, role, issuer, subject) values ($1, 'oidc', $2, $3, $4)
          on conflict do nothing`,
@@ -69,7 +69,7 @@ export async function admitPerson(pool: Pool, person: OidcPerson): Promise<OidcA
       if (rowCount === 1) await note(client, 'users add', { user: name, role })
       // The insert found a conflict, but not this subject: another user has the name.
       user = (await known()) ?? (await bound(name))
-      if (!user) return { refused: 'taken', name, user: null }
+      if (!user) return { refused: 'taken', name, user: name }
     }
     if (user.disabled_at) return { refused: 'disabled', name, user: user.name }
     await client.query(

@@ -178,10 +178,22 @@ describe('a sign-in at the provider', () => {
     await accounts({ other: { preferred_username: 'DORA', groups: ['dirsync-admins'] } })
     const browser = browserOf('other')
     expectRefused(await browser.get(await wayBack(browser)), 403, 'Your name belongs to another user here')
-    expect((await auth.recorded('sign_in_failed')).at(-1)?.arguments).toMatchObject({ why: 'taken' })
+    const failed = async () => (await auth.recorded('sign_in_failed')).at(-1)?.arguments
+    expect(await failed()).toMatchObject({ user: 'dora', why: 'taken' })
     await accounts({ other: { preferred_username: 'local', groups: ['dirsync-admins'] } })
     const again = browserOf('other')
     expectRefused(await again.get(await wayBack(again)), 403, 'Your name belongs to another user here')
+    expect(await failed()).toMatchObject({ user: 'local', why: 'taken' })
+  })
+
+  test('that is refused is recorded, however many strangers fail without the provider', async () => {
+    await auth.user('elsa', 'viewer')
+    for (let i = 0; i < 20; i++) await new Browser().post(`${auth.url}/sign-in/key`, { key: 'x' })
+    await accounts({ other: { preferred_username: 'elsa', groups: ['hr'] } })
+    const browser = browserOf('other')
+    expectRefused(await browser.get(await wayBack(browser)), 403, 'Your name belongs to another user here')
+    const recorded = (await auth.recorded('sign_in_failed')).map(row => row.arguments)
+    expect(recorded).toContainEqual({ user: 'elsa', why: 'taken', address: '127.0.0.1' })
   })
 
   test('identifies people by their subject, whatever their name', async () => {
