@@ -150,7 +150,7 @@ export async function findUser(
 
 /** Keeps an administrator who can sign in. */
 interface Guard {
-  /** Who asks: they count even if they came by a one-time key. */
+  /** Who asks: `local`, who came by a one-time key, counts then. */
   asker: string
   /** OIDC_ISSUER; null: none. */
   provider: string | null
@@ -352,8 +352,12 @@ async function leaveAnAdmin(client: PoolClient, name: string, { asker, provider 
      where role = 'admin' and disabled_at is null order by name for update`,
   )
   if (!rows.some(row => row.name === name)) return
-  const canStay = (row: ChangedUser) =>
-    barred(row, provider) === null && (row.source !== 'key' || row.name === asker)
+  const canStay = (row: ChangedUser) => {
+    // Whoever has no password yet may never choose one. Who can come with keys as `local` is at the shell.
+    if (row.source === 'key') return row.name === LOCAL && asker === LOCAL
+    // Of those whom an earlier version admitted it is not known that they can come, unless the issuer is the provider.
+    return barred({ ...row, provider: row.provider ?? row.issuer }, provider) === null
+  }
   if (rows.some(row => row.name !== name && canStay(row))) return
   throw new AccessError('ACCESS_INVALID', message('said.last_admin', { name }))
 }

@@ -165,3 +165,33 @@ test('the latest key of local is a good one, else the one made last', async () =
   await createSignInKey(pool)
   expect(await latestLink(pool, 'local')).toMatchObject({ created_by: 'cli:root' })
 })
+
+describe('the last administrator', () => {
+  const demote = (name: string, asker: string) =>
+    setRole(database.pool, 'test', name, 'viewer', ISSUER, { guard: { asker, provider: ISSUER } })
+  const alone = async (name: string) => {
+    await database.pool.query(`update dirsync.console_user set disabled_at = coalesce(disabled_at, now())`)
+    await plantUser(database.pool, name, 'admin')
+  }
+
+  test('stays beside one who came with an earlier version through a provider that has moved', async () => {
+    await alone('petra')
+    await comes('quentin', 'quentin', { issuer: 'https://old.example', role: 'admin' })
+    await database.pool.query(`update dirsync.console_user set provider = null where name = 'quentin'`)
+    await expect(demote('petra', 'petra')).rejects.toThrow('last administrator')
+    await database.pool.query(`update dirsync.console_user set issuer = $1 where name = 'quentin'`, [ISSUER])
+    await demote('petra', 'petra')
+  })
+
+  test('stays beside one who asks without a password, but for local', async () => {
+    await alone('rosa')
+    for (const name of ['guest', 'local'])
+      await database.pool.query(
+        `insert into dirsync.console_user (name, source, role) values ($1, 'key', 'admin')
+         on conflict (name) do update set role = 'admin', disabled_at = null`,
+        [name],
+      )
+    await expect(demote('rosa', 'guest')).rejects.toThrow('last administrator')
+    await demote('rosa', 'local')
+  })
+})
