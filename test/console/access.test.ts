@@ -168,6 +168,28 @@ describe('a colleague', () => {
   })
 })
 
+test('a link that is made worthless while it is opened opens no session', async () => {
+  const anna = await admin('anna')
+  await plantUser(console.pool, 'dirk', 'viewer')
+  const link = linkIn((await anna.post('/access/users/dirk/link')).body)
+  const client = await console.pool.connect()
+  try {
+    await client.query(`begin; select from dirsync.console_user where name = 'dirk' for update`)
+    const thief = new Window().post('/sign-in/link', { key: keyOf(link) })
+    await expect.poll(async () => (await console.pool.query(WAITING_FOR_A_LOCK)).rowCount).toBeGreaterThan(0)
+    // As another password does, which may have begun later than what waits for it.
+    await client.query(
+      `update dirsync.sign_in_link set expires_at = clock_timestamp() where user_name = 'dirk' and used_at is null`,
+    )
+    await client.query('commit')
+    expect((await thief).statusCode).toBe(403)
+  } finally {
+    client.release()
+  }
+  const dirk = (await anna.get('/api/v1/access/users/dirk')).json()
+  expect(dirk).toMatchObject({ sessions: 0, last_sign_in_at: null, link: { opened_at: null } })
+})
+
 test('the page of a user who leaves lists the good tokens that they added, with a button that revokes each', async () => {
   const [anna, lena] = [await admin('anna'), await admin('lena')]
   const wanted = { name: 'nightly', role: 'operator', expires: '90d' }

@@ -33,7 +33,7 @@ export function oidcRoutes(app: FastifyInstance, context: SignInContext, provide
       const admission = await admitPerson(pool, person)
       if ('refused' in admission) return turnAway(request, reply, admission)
       const { name } = admission
-      const session = { name, via: 'oidc', idToken: person.idToken, to: returnTo } as const
+      const session = { name, via: 'oidc', person, to: returnTo } as const
       if (await signIn(context, request, reply, session)) return reply
       return turnAway(request, reply, { refused: 'disabled', name, user: name })
     } catch (error) {

@@ -10,7 +10,7 @@ import { keyPage, linkPage, refusalPage, type SignIn, signedOutPage, signInPage 
 import { isPassword } from './password.ts'
 import { endSession } from './sessions.ts'
 import { type SignInContext, sendPage, signIn } from './sign-in.ts'
-import { hasNoUsers, holderOfLink, makeFirstAdmin, useLink, useSignInKey } from './sign-in-key.ts'
+import { hasNoUsers, holderOfLink, makeFirstAdmin, useSignInKey } from './sign-in-key.ts'
 import { comparableName, hasPasswordUsers, LOCAL } from './users.ts'
 import { OPEN } from './viewer.ts'
 
@@ -161,9 +161,10 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
 
   app.post('/sign-in/link', { bodyLimit, config: OPEN }, async (request, reply) => {
     const form = KeyForm.safeParse(request.body)
-    const name = form.success ? await useLink(pool, form.data.key) : null
+    const link = form.success ? form.data.key : ''
+    const name = (await holderOfLink(pool, link))?.name ?? null
     // Whoever has no password yet chooses one there.
-    if (name !== null && (await signIn(context, request, reply, { name, via: 'key', to: '/account' })))
+    if (name !== null && (await signIn(context, request, reply, { name, via: 'key', link, to: '/account' })))
       return reply
     await context.failures.add(name, request.ip, 'link')
     return sendPage(reply, 403, refusalPage(context.taste(request), 'auth.link.used'))

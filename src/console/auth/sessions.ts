@@ -12,7 +12,9 @@ import { storableText } from '../../lib/storable.ts'
 import { message } from '../../texts/message.ts'
 import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
+import type { OidcPerson } from './oidc.ts'
 import { hashOf, newSecret } from './secret.ts'
+import { useLink } from './sign-in-key.ts'
 import { IS_GOOD_TOKEN } from './tokens.ts'
 import { endRebind, endSessions } from './users.ts'
 import type { AccessRole, Viewer } from './viewer.ts'
@@ -38,7 +40,9 @@ export interface Origin {
 /**
  * Signs a user in with a new session, whatever session the browser had before. Recorded in the same transaction.
  * @param user.passwordHash the hash that the password was compared with; if it has changed since, the sign-in fails
- * @returns the secret for the cookie; null if the user is disabled, deleted or has a new password
+ * @param user.person as whom the identity provider knows them; if they are no longer that user, or have no role any more, it fails, too
+ * @param user.link the key of the one-time link that they came with, which is used up; if it is not good any more, it fails, too
+ * @returns the secret for the cookie; null if it fails, or the user is disabled or deleted
  */
 export async function openSession(
   pool: Pool,
@@ -46,21 +50,25 @@ export async function openSession(
     name: string
     via: keyof typeof SESSION_SECONDS
     passwordHash?: string
-    idToken?: string
+    person?: Pick<OidcPerson, 'issuer' | 'subject' | 'idToken'>
+    link?: string
   },
   origin: Origin,
 ): Promise<string | null> {
   const secret = newSecret()
   return inNameOf(pool, `console:${user.name}`, async client => {
-    // The lock makes a concurrent disabling either see this session and end it, or be seen here.
+    // The lock makes a concurrent change of the user either see this session and end it, or be seen here.
     const { rows } = await client.query<{ role: AccessRole }>(
-      `update dirsync.console_user set last_sign_in_at = now()
+      `select role from dirsync.console_user
        where name = $1 and disabled_at is null and ($2::text is null or password_hash = $2)
-       returning role`,
-      [user.name, user.passwordHash ?? null],
+         and ($3::text is null or source = 'oidc' and subject = $3 and issuer = $4 and no_role_since is null)
+       for update`,
+      [user.name, user.passwordHash ?? null, user.person?.subject ?? null, user.person?.issuer ?? null],
     )
     const [allowed] = rows
     if (!allowed) return null
+    if (user.link !== undefined && !(await useLink(client, user.link, user.name))) return null
+    await client.query('update dirsync.console_user set last_sign_in_at = now() where name = $1', [user.name])
     await client.query(
       `insert into dirsync.console_session (id_hash, user_name, via, expires_at, address, user_agent, id_token)
        values ($1, $2, $3, now() + $4 * interval '1 second', $5, $6, $7)`,
@@ -71,7 +79,7 @@ export async function openSession(
         SESSION_SECONDS[user.via],
         origin.address,
         storableText(origin.userAgent.slice(0, MAX_USER_AGENT)),
-        user.idToken ?? null,
+        user.person?.idToken ?? null,
       ],
     )
     if (origin.former) {

@@ -1,4 +1,4 @@
-import type { Pool } from '../../lib/database.ts'
+import type { Pool, PoolClient } from '../../lib/database.ts'
 import { message } from '../../texts/message.ts'
 import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
@@ -210,12 +210,16 @@ export async function holderOfLink(
   return rows[0] ?? null
 }
 
-/** Uses up a link. @returns whom it signs in; null if it is not good */
-export async function useLink(pool: Pool, key: string): Promise<string | null> {
-  const { rows } = await pool.query<{ user_name: string }>(
+/**
+ * Uses up a link of a user, whose row is locked: whoever voids links locks it, too.
+ * @returns whether it was good
+ */
+export async function useLink(client: PoolClient, key: string, name: string): Promise<boolean> {
+  // A lock may have been waited for since the transaction began: now() would be the time before it was voided.
+  const { rowCount } = await client.query(
     `update dirsync.sign_in_link set used_at = now()
-     where hash = $1 and used_at is null and expires_at > now() returning user_name`,
-    [hashOf(key)],
+     where hash = $1 and user_name = $2 and used_at is null and expires_at > clock_timestamp()`,
+    [hashOf(key), name],
   )
-  return rows[0]?.user_name ?? null
+  return rowCount === 1
 }

@@ -23,7 +23,7 @@ export interface SignInContext {
 /**
  * Signs in a user whose identity has been verified: opens a session, sets its cookie and redirects to the page that
  * they wanted.
- * @returns false if the user is disabled, deleted or has a new password
+ * @returns false if what let them in holds no longer, or the user is disabled or deleted
  */
 export async function signIn(
   { pool, publicUrl }: SignInContext,

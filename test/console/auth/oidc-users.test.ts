@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { readNoticeAddresses } from '../../../src/alerts/notices.ts'
 import type { OidcPerson } from '../../../src/console/auth/oidc.ts'
 import { admitPerson, rebindUser } from '../../../src/console/auth/oidc-users.ts'
+import { openSession } from '../../../src/console/auth/sessions.ts'
 import {
   createLinkKey,
   createSignInKey,
@@ -164,6 +165,33 @@ test('the latest key of local is a good one, else the one made last', async () =
   await createLinkKey(pool, 'cli:root')
   await createSignInKey(pool)
   expect(await latestLink(pool, 'local')).toMatchObject({ created_by: 'cli:root' })
+})
+
+describe('a sign-in at the provider', () => {
+  test.each<[string, (name: string) => Promise<unknown>]>([
+    ['password', name => setPassword(database.pool, 'test', name, PASSWORD, null)],
+    ['link', name => createUserLink(database.pool, 'test', name, null)],
+    ['no role', name => comes(name, name, { role: null })],
+    [
+      'another person',
+      async name => {
+        await rebindUser(database.pool, 'cli:root', name)
+        await comes(name, `${name}-2`)
+      },
+    ],
+  ])('opens no session once another change came first: %s', async (what, change) => {
+    const name = `late-${what.replaceAll(' ', '-')}`
+    await comes(name, name)
+    const open = () =>
+      openSession(
+        database.pool,
+        { name, via: 'oidc', person: { issuer: ISSUER, subject: name, idToken: 't' } },
+        { address: '127.0.0.1', userAgent: '', former: null },
+      )
+    expect(await open()).toEqual(expect.any(String))
+    await change(name)
+    expect(await open()).toBeNull()
+  })
 })
 
 describe('the last administrator', () => {
