@@ -168,7 +168,7 @@ function noEmployees(
   if (q !== undefined)
     return empty(
       t('employees.not_found', { text: beginning(q, 80) }),
-      html`<a href="${employeePath({ enterpriseCode: '', userid: q })}">${t('employees.not_found.remedy')}</a>`,
+      html`<a href="${employeePath({ enterpriseCode: enterprise, userid: q })}">${t('employees.not_found.remedy')}</a>`,
     )
   if (enterprise !== '' && department === undefined) return empty(t('employees.nobody_in_enterprise'))
   if (status !== undefined)

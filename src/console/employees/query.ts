@@ -44,7 +44,9 @@ export const EmployeesQuery = z.object({
 })
 
 export const EmployeesResult = z.object({
-  counts: z.record(z.string(), z.int()).describe('Employees by status; with `enterprise` alone, its own'),
+  counts: z
+    .record(z.string(), z.int())
+    .describe('Employees by status; with `enterprise` and no department, its own'),
   ...listOf(ListedEmployee).shape,
   more: z.boolean().describe('true: more than these were found by `q`; give more of it'),
   hr: HrSearch,
@@ -60,15 +62,15 @@ export async function readEmployees(
   { q, status, department: code, enterprise, cursor, limit }: z.output<typeof EmployeesQuery>,
 ): Promise<EmployeesResult> {
   if (q !== undefined) {
-    const other =
-      status !== undefined ? 'status' : code ? 'department' : enterprise === '' ? undefined : 'enterprise'
+    const other = status !== undefined ? 'status' : code ? 'department' : undefined
     if (other)
       throw new Problem('invalid', message('said.either_option', { one: 'q', other }), { field: other })
   }
   const department = code === undefined ? undefined : { enterpriseCode: enterprise, code }
   const only = department || enterprise === '' ? undefined : enterprise
   const found = async (text: string) => {
-    const { employees, isCut, departments: _, ...asked } = await findPeople(services, ask, text, limit + 1)
+    const options = { enterprise: only, limit: limit + 1 }
+    const { employees, isCut, departments: _, ...asked } = await findPeople(services, ask, text, options)
     const more = isCut || employees.length > limit
     return { items: employees.slice(0, limit), more, ...asked, next: null }
   }

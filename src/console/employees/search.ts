@@ -52,18 +52,19 @@ export const HR_NOT_ASKED = { hr: 'not_asked' as const, hr_failure: null, hr_lef
  * Employees by user id, case or open id, and, for those who may see them, by name, work number, mobile number or e-mail address,
  * asked of HR; with departments that HR has by that name, for everyone. That people were searched for in HR is recorded, once an
  * hour, not what for.
+ * @param enterprise only employees of this one; undefined: of all
  */
 export async function findPeople(
   { pool, people }: { pool: Pool; people: People },
   ask: Ask,
   text: string,
-  limit: number,
+  { enterprise, limit }: { enterprise?: string | undefined; limit: number },
 ): Promise<Found> {
   const wanted = text.trim()
   const { role, scopes } = ask.viewer
   const seesPeople = permits(scopes, 'employees', true)
   const seesDepartments = permits(scopes, 'departments', true)
-  const own = seesPeople ? await searchEmployees(pool, wanted, { limit }) : []
+  const own = seesPeople ? await searchEmployees(pool, wanted, { enterprise, limit }) : []
   const isKnown = own.some(
     ({ userid, found_by }) => lowerAscii(userid) === lowerAscii(wanted) || found_by === 'openid',
   )
@@ -81,12 +82,16 @@ export async function findPeople(
     {
       departments: seesDepartments ? wanted : null,
       by: by.map(column => [column, column === 'mobile' ? mobilesOf(wanted) : [wanted]]),
+      enterprise,
     },
     ask.viewer.name,
     limit,
   )
   ask.marks.tell({ employees, departments })
-  const found = employees.length === 0 ? own : await searchEmployees(pool, wanted, { limit, inHr: employees })
+  const inHr = employees.filter(
+    ({ enterpriseCode }) => enterprise === undefined || enterpriseCode === enterprise,
+  )
+  const found = inHr.length === 0 ? own : await searchEmployees(pool, wanted, { enterprise, limit, inHr })
   return {
     employees: found,
     isCut,
@@ -124,17 +129,24 @@ function mobilesOf(text: string): string[] {
 /**
  * Employees whose user id begins with the text, in order; employees with a case under it; the one with this open id; and those
  * whom HR has by it. `enterprise/userid` searches in that enterprise.
+ * @param options.enterprise only this enterprise's; undefined: those of all
  */
 export async function searchEmployees(
   db: Pool,
   text: string,
-  { limit, inHr = [] }: { limit: number; inHr?: (EmployeeKey & { by: Searched })[] },
+  {
+    enterprise,
+    limit,
+    inHr = [],
+  }: { enterprise?: string | undefined; limit: number; inHr?: (EmployeeKey & { by: Searched })[] },
 ): Promise<FoundEmployee[]> {
   const wanted = text.trim()
   if (wanted === '' || wanted.includes('\0')) return []
   const codes = await enterpriseCodes(db, '')
   const slash = wanted.indexOf('/')
   const named = slash > 0 && codes.includes(wanted.slice(0, slash)) ? wanted.slice(0, slash) : null
+  if (enterprise !== undefined && named !== null && named !== enterprise) return []
+  const only = enterprise ?? named
   const userid = named === null ? wanted : wanted.slice(slash + 1)
   const { rows } = await db.query<FoundEmployee>(
     `with found as (
@@ -147,7 +159,8 @@ export async function searchEmployees(
         where enterprise_code = any ($3) and lower(entity_key collate "C") = $10 and entity = 'employee'
           and ${UNRESOLVED} limit $5)
        union all
-       (select enterprise_code, userid, 'openid', 3 from dirsync.openid_binding where open_userid = $4 limit $5)
+       (select enterprise_code, userid, 'openid', 3 from dirsync.openid_binding
+        where open_userid = $4 and ($2::text is null or enterprise_code = $2) limit $5)
        union all
        (select * from unnest($6::text[], $7::text[], $8::text[], $9::int[]) limit $5)
      ), once as (
@@ -160,8 +173,8 @@ export async function searchEmployees(
      order by o.userid <> $4, lower(o.userid collate "C"), o.userid collate "C", o.enterprise_code limit $5`,
     [
       likeBeginning(lowerAscii(userid)),
-      named,
-      named === null ? codes : [named],
+      only,
+      only === null ? codes : [only],
       userid,
       limit,
       inHr.map(({ enterpriseCode }) => enterpriseCode),

@@ -139,7 +139,7 @@ export async function searchEverything(
     // No user id begins with #, and `case 17` means nobody.
     runNumber !== undefined || (caseNumber !== undefined && !/^\d/.test(wanted))
       ? { employees: [], isCut: false, departments: [], ...HR_NOT_ASKED }
-      : findPeople(services, ask, wanted, limit + 1),
+      : findPeople(services, ask, wanted, { limit: limit + 1 }),
   ])
   const departments = sees('departments')
     ? await searchDepartments(pool, wanted, found.departments, limit + 1)

@@ -352,7 +352,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '按状态；绝大多数员工为已同步，不在任何列表中',
   'Code of the department that the platform last showed': '平台最近显示的部门的代码',
   'Of this enterprise, which may be that of the department': '该企业的；也可以是该部门所属的企业',
-  'Employees by status; with `enterprise` alone, its own':
+  'Employees by status; with `enterprise` and no department, its own':
     '按状态的员工数；仅给出 `enterprise` 时为该企业的员工数',
   'halted: waiting, while work stands still; no_source: in service, but no HR source has the enterprise; unknown: a case names them, and no run has seen them':
     'halted 表示待发送，但同步已停止；no_source 表示在职，但没有该企业的人事数据源；unknown 表示有异常项提到，但没有同步任务见过',

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import type { ListedEmployee } from '../../../src/console/employees/list.ts'
 import { stepsOfRun } from '../../../src/console/employees/query.ts'
 import type { EmployeeStory } from '../../../src/console/employees/story.ts'
 import { employeePath } from '../../../src/console/ui/paths.ts'
@@ -79,6 +80,35 @@ test('an employee in an enterprise that no run has met is found in HR', async ()
 test('a part that follows what happens does not read HR', async () => {
   const answer = await console.ask('viewer', 'GET', '/api/v1/employees/e1?hr=no')
   expect(answer.json()).toMatchObject({ hr: 'not_asked', hr_error: null, status: 'waiting' })
+})
+
+test('a search in an enterprise finds its own employees, also in HR', async () => {
+  await console.pool.query(
+    `insert into dirsync.openid_binding (enterprise_code, userid, seller_appid, open_userid) values ('B', 'twice', 'mall', 'OPEN-B')`,
+  )
+  await console.pool.query(
+    `create table public.namesakes as
+     select code as enterprise_code, 'new-' || code as userid, 'Namesake' as name from unnest('{A,B}'::text[]) code`,
+  )
+  await using other = await openApp(console.url, {
+    settings: hrWith(console.url, 'select enterprise_code, userid, name from public.namesakes'),
+  })
+  const cookie = await signInAs(other, 'reviewer')
+  const found = async (q: string, enterprise: string) => {
+    const url = `/employees?${new URLSearchParams({ q, enterprise })}`
+    const { items } = (await other.app.inject({ url: `/api/v1${url}`, headers: { cookie } })).json()
+    return items.map((one: ListedEmployee) => `${one.enterprise_code}/${one.userid}`)
+  }
+  expect(await found('twice', 'A')).toEqual(['A/twice'])
+  expect(await found('Namesake', 'B')).toEqual(['B/new-B'])
+  expect([await found('OPEN-B', 'A'), await found('OPEN-B', 'B')]).toEqual([[], ['B/twice']])
+  expect([await found('A/twice', 'A'), await found('A/twice', 'B')]).toEqual([['A/twice'], []])
+  expect(await found('twice', 'C')).toEqual([])
+  const page = await other.app.inject({
+    url: '/employees?q=nobody&enterprise=A',
+    headers: { cookie, accept: 'text/html' },
+  })
+  expect(page.body).toContain('href="/employees/A~1nobody"')
 })
 
 test('a search with more hits than are listed says so', async () => {
