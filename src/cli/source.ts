@@ -1,16 +1,17 @@
-import { aliveProcesses } from '../sync/processes/process.ts'
+import { aliveProcesses, missingAmong, NEEDED_ROLES } from '../sync/processes/process.ts'
 import { areInForce } from '../sync/runs/sources.ts'
 import { type Message, message } from '../texts/message.ts'
 import type { CommandContext } from './context.ts'
 import { UsageError } from './failure.ts'
 
-/** That the processes which run have other HR sources than this command; null: they have the same, or none runs. */
+/** That the processes which plan or send have other HR sources than this command; null: they have the same, or none runs. */
 export async function sourcesDiffer({
   pool,
   config,
 }: Pick<CommandContext, 'pool' | 'config'>): Promise<Message | null> {
   if (await areInForce(pool, { all: config.sources }, '')) return null
-  return (await aliveProcesses(pool)).length === 0 ? null : message('said.sources_differ')
+  const missing = missingAmong(await aliveProcesses(pool))
+  return missing.length === NEEDED_ROLES.length ? null : message('said.sources_differ')
 }
 
 /**

@@ -210,6 +210,21 @@ test('while the processes that run have other sources than the file, plan and re
   expect((await dirsync(['plan'], settings)).stderr).not.toMatch(restart)
 })
 
+test('only processes that plan or send have to have the sources of the file', async () => {
+  await using group = await createGroup()
+  const settings: typeof group.settings = { ...group.settings, CONSOLE_PORT: '0' }
+  const file = settings.HR_SOURCES ?? ''
+  await (await startSilently(settings, ['scheduler', 'worker'])).stop()
+  await using stack = new AsyncDisposableStack()
+  const service = await startSilently(settings, ['console'])
+  stack.defer(() => service.stop())
+  const sources: { name: string }[] = JSON.parse(await readFile(file, 'utf8'))
+  const renamed = sources.map(one => (one.name === 'beijing' ? { ...one, name: 'guangzhou' } : one))
+  await writeFile(file, JSON.stringify(renamed))
+  // It waits for one that is started.
+  expect((await dirsync(['resync', '--source', 'shanghai'], settings)).code).toBe(0)
+})
+
 test('a mapping tried on one source is adopted by a run of that one, and who else has its file is told', async () => {
   await using group = await createGroup()
   const { settings } = group
