@@ -831,6 +831,101 @@ describe('the sources change', () => {
     expect(await plan(several, 'beijing')).toMatchObject({ state: 'running', planned: 0, inScope: 10 })
   })
 
+  describe('back to one HR system', () => {
+    const one = () => HrSources.one(hrSource(shanghai.url, MAPPING))
+    const MISSING =
+      'HR delivers none of the 2 employees who are known of enterprise E2: they would count as having left. If another HR system has them, set HR_SOURCES for every process.'
+    const ALL = [
+      { code: 'E1', n: 10, vanished: 0 },
+      { code: 'E2', n: 2, vanished: 0 },
+    ]
+
+    /** Of Beijing's company there are few; the only HR read Shanghai's before there were several. */
+    async function severalInSync(): Promise<void> {
+      await claimDeployment(store.pool, {
+        baseUrl: 'https://platform.example',
+        appId: 'a',
+        enterpriseCode: '',
+      })
+      await hire(shanghai.pool, people('E1', 10))
+      await plan(one(), '')
+      await acknowledge(store)
+      await hire(beijing.admin, people('E2', 2, 'b'))
+      const hr = await settle(both())
+      for (const { name } of hr.all) await plan(hr, name)
+      await acknowledge(store)
+      expect(await employees()).toEqual(ALL)
+    }
+    async function heldWithout(): Promise<Run> {
+      await severalInSync()
+      await settle([])
+      const held = await plan(one(), '')
+      expect(worded(held)).toMatchObject({ state: 'held', message: MISSING })
+      expect(await pending()).toEqual([])
+      expect(await employees()).toEqual(ALL)
+      return held
+    }
+    /** What a decision requests is planned first. */
+    const passes = async () => {
+      const id = await requestRun(store.pool, 'changes', [], 'test')
+      while (await planNext(one(), ''));
+      expect(worded(await readRun(store.pool, id))).toMatchObject({ state: 'running', message: null })
+    }
+
+    test('that lacks an enterprise makes no leavers before a person approves', async () => {
+      const held = await heldWithout()
+      expect(worded(await plan(one(), ''))).toMatchObject({ state: 'superseded' })
+      expect(worded(await readRun(store.pool, held.id))).toMatchObject({
+        state: 'held',
+        message: `${MISSING} HR has not changed since.`,
+      })
+      await store.pool.query('select dirsync.approve($1)', [held.id])
+      await planNext(one(), '')
+      expect(await readRun(store.pool, held.id)).toMatchObject({ state: 'running' })
+      expect(await employees()).toMatchObject([{ vanished: 0 }, { vanished: 2 }])
+      await passes()
+    })
+
+    test('that lacks one which had no source before either', async () => {
+      await severalInSync()
+      await settle([source('shanghai', ['E1'], shanghai.url)])
+      await settle([])
+      expect(worded(await plan(one(), ''))).toMatchObject({ state: 'held', message: MISSING })
+    })
+
+    test('that lacks an enterprise, whose people stay once that was rejected', async () => {
+      const held = await heldWithout()
+      await store.pool.query(`select dirsync.reject($1, 'not ours')`, [held.id])
+      for (const _ of ['now', 'ever after']) await passes()
+      expect(await employees()).toEqual(ALL)
+    })
+
+    test('that lacks an enterprise, by mistake: with several once more nothing is held', async () => {
+      const held = await heldWithout()
+      const hr = await settle(both())
+      expect(await readRun(store.pool, held.id)).toMatchObject({ state: 'rejected' })
+      for (const { name } of hr.all) expect(await plan(hr, name)).toMatchObject({ state: 'running' })
+      expect(await countStatuses(store.pool)).toMatchObject({ in_sync: 12, held: 0, rejected: 0 })
+    })
+
+    test('that has all of them passes, unless it has far fewer rows', async () => {
+      await severalInSync()
+      await settle([])
+      await hire(shanghai.pool, people('E2', 2, 'b'))
+      await shanghai.pool.query(`delete from person where userid in ('e7', 'e8', 'e9')`)
+      expect(worded(await plan(one(), ''))).toMatchObject({
+        state: 'source_suspect',
+        message: expect.stringContaining('HR delivers 9 rows, 25 % fewer than the last good run (12)'),
+      })
+      await shanghai.pool.query(`delete from person where enterprise_code = 'E1'`)
+      await hire(shanghai.pool, people('E1', 10))
+      await passes()
+      // Once it has been read completely, missing employees are leavers.
+      await shanghai.pool.query(`delete from person where enterprise_code = 'E2'`)
+      expect(await plan(one(), '')).toMatchObject({ state: 'running', plan: { reasons: { vanished: 2 } } })
+    })
+  })
+
   test('an enterprise that moves to another source is checked there', async () => {
     await hire(shanghai.pool, [...people('E1', 5), ...people('E3', 5, 'c')])
     await hire(beijing.admin, people('E2', 5, 'b'))

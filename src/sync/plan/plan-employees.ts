@@ -12,7 +12,7 @@ import { type HrSources, type NamedSource, type SourceScope, sourceUnread } from
 import { personOf } from '../../lib/actor.ts'
 import { type ClientBase, databaseTime, onlyRow, repeatStepOnDeadlock } from '../../lib/database.ts'
 import { traced } from '../../lib/tracing.ts'
-import { message, type Said } from '../../texts/message.ts'
+import { type Message, message, type Said } from '../../texts/message.ts'
 import { beginRetryOf } from '../cases/retries.ts'
 import { enterpriseCodes, findEmployees, HELD_DECISION, knownInHr } from '../outbox/employee.ts'
 import { addRequested, awaitPlan, PRIORITY, updateOf } from '../outbox/outbox.ts'
@@ -36,6 +36,7 @@ import {
 import {
   type Breaker,
   duplication,
+  enterpriseLeaves,
   isEmptyThroughout,
   leaversAbound,
   mayHaveEmptied,
@@ -165,18 +166,19 @@ export async function planEmployees(
     source,
     mapping,
   }
-  const before = last?.statistics ?? (codes && (await knownAs(db, codes)))
-  const missing = last === null && codes ? await undelivered(db, codes) : []
+  const before = last?.statistics ?? (await knownAs(db, codes))
+  const missing = last === null ? await undelivered(db) : []
   const suspect =
     straying(source, readAll ? null : (last?.statistics.rows ?? null), limits) ??
     (readAll
       ? suspicion(source, before, difference.duplicates, limits.gate)
       : duplication(difference.duplicates)) ??
-    misassignment(missing)
+    (codes && misassignment(missing))
   if (suspect)
     return { ...planned, state: 'source_suspect', message: message('said.suspect', { reason: suspect }) }
-  if (!first) {
-    return { ...planned, ...(await withinBreaker(db, difference, limits.breaker, scope)) }
+  const leaving = codes === null ? enterpriseLeaves(missing) : null
+  if (!first || leaving) {
+    return { ...planned, ...(await withinBreaker(db, difference, limits.breaker, scope, leaving)) }
   }
   // The first run changes all employees, as it should; but most of them should be there.
   const { rows, active } = staged
@@ -232,14 +234,19 @@ async function rejectedBefore(db: ClientBase): Promise<Said | null> {
 
 const PASSED = { state: 'running' } as const
 
-/** Whether this many changes pass the breaker, none of which waits for a decision already: HR may have taken back the others of these. */
+/**
+ * Whether this many changes pass the breaker, none of which waits for a decision already: HR may have taken back the others of these.
+ * @param leaving why a person decides about them however few they are
+ */
 async function withinBreaker(
   db: ClientBase,
   { changing, gone, total }: Difference,
   breaker: Breaker,
   { name }: SourceScope,
+  leaving: Message | null,
 ): Promise<Pick<EmployeePlan, 'state' | 'message'>> {
   if (!trips(breaker, changing, total)) {
+    if (leaving) return { state: 'held', message: leaving }
     const count = await countStillHeld(db, name)
     return count === 0 ? PASSED : { state: 'held', message: message('said.still_held', { count }) }
   }
@@ -248,28 +255,28 @@ async function withinBreaker(
       ? message('said.employees_change', { changing, total, ...breaker })
       : message('said.employees_change_or_leave', { changing, total, gone, ...breaker })
   const rejected = await rejectedBefore(db)
-  return { state: 'held', message: rejected ? [why, rejected] : why }
+  return { state: 'held', message: [why, leaving, rejected].filter(what => what !== null) }
 }
 
-/** Statistics of a source that was never read as a whole, from what is known of its enterprises. */
-async function knownAs(db: ClientBase, codes: readonly string[]): Promise<SourceStatistics | null> {
+/** Statistics of a source that was never read as a whole, from what is known of its enterprises; of the only HR, of those in `staged`. */
+async function knownAs(db: ClientBase, codes: SourceScope['codes']): Promise<SourceStatistics | null> {
   const { rows } = await db.query<{ employees: number }>(
     `select count(*)::int as employees from dirsync.employee
-     where enterprise_code = any ($1) and vanished_at is null`,
-    [codes],
+     where enterprise_code in (${codes ? 'select unnest($1::text[])' : 'select enterprise_code from staged'})
+       and vanished_at is null`,
+    codes ? [codes] : [],
   )
   const { employees } = onlyRow(rows)
   return employees === 0 ? null : { rows: employees, keyless: 0, empty: {}, newest: null }
 }
 
-/** Enterprises of a source with their known employees, where `staged` has no row of the enterprise. */
-async function undelivered(db: ClientBase, codes: readonly string[]): Promise<UndeliveredEnterprise[]> {
+/** Enterprises of which every row was asked for and `staged` has none, with their employees in `difference` who would leave by that. */
+async function undelivered(db: ClientBase): Promise<UndeliveredEnterprise[]> {
   const { rows } = await db.query<UndeliveredEnterprise>(
-    `select e.enterprise_code as code, count(*)::int as employees from dirsync.employee e
-     where e.enterprise_code = any ($1) and e.active and e.vanished_at is null
-       and not exists (select from staged s where s.enterprise_code = e.enterprise_code)
+    `select d.enterprise_code as code, count(*)::int as employees from difference d
+     where d.hash is null and d.fresh and not d.had_left
+       and not exists (select from staged s where s.enterprise_code = d.enterprise_code)
      group by 1 order by 1`,
-    [codes],
   )
   return rows
 }

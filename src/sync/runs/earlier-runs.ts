@@ -12,12 +12,13 @@ export const WATERMARK_OVERLAP_MS = 5 * 60_000
 export const FULL_READING = `${OF_EVERYBODY} and read_all and source is not null and state in ('running', 'done')`
 
 /**
- * SQL: the newest run when a source got its present enterprises. That and earlier ones do not tell what it should deliver now, nor what another source
- * has sent of these meanwhile.
+ * SQL: the newest run when a source got its present enterprises; of the only HR, when there was one once more. That and earlier ones do not tell
+ * what it should deliver now, nor what another source has sent of these meanwhile.
  * @param source SQL of its name
  */
 const codesSince = (source: string) =>
-  `coalesce((select codes_since from dirsync.hr_source where name = ${source}), 0)`
+  `greatest((select codes_since from dirsync.hr_source where name = ${source}),
+            (select one_hr_since from dirsync.deployment), 0)`
 
 /** SQL: good runs that read every HR row of a source as it is now. @param source SQL of its name */
 export const fullReadingOf = (source: string) =>
@@ -73,7 +74,7 @@ export async function watermark(db: ClientBase | Pool, { name }: SourceScope): P
        and hr_source = $1
        -- No older run sent anything for the current account, nor has one seen what another source sent of the same employees.
        and planned_at >= ${ACCOUNT_SINCE}
-       and id > greatest(${codesSince('$1')}, (select one_hr_since from dirsync.deployment))
+       and id > ${codesSince('$1')}
        and id >= (select coalesce(max(id), 0) from dirsync.sync_run
                   where ${fullReadingOf('$1')})`,
     [name],

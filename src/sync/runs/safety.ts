@@ -178,6 +178,18 @@ export function misassignment([first]: readonly UndeliveredEnterprise[]): Messag
     : message('said.misassigned', { code, employees })
 }
 
+/**
+ * The same of the only HR after several: it may lack the enterprise for good, so that a person decides. It may also be that a
+ * process was started without HR_SOURCES.
+ */
+export function enterpriseLeaves([first]: readonly UndeliveredEnterprise[]): Message | null {
+  if (!first) return null
+  const { code, employees } = first
+  return code === ''
+    ? message('said.enterprise_leaves_none', { employees })
+    : message('said.enterprise_leaves', { code, employees })
+}
+
 /** Why HR looks wrong when it delivers these keys more than once; null when there are none. */
 export function duplication(keys: readonly string[]): Message | null {
   if (keys.length === 0) return null

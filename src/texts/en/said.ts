@@ -379,6 +379,10 @@ export const saidTexts = {
     'HR delivers none of the {employees} employees who are known of enterprise {code}: check the mapping query, or enterprise_codes in the file of HR_SOURCES',
   'said.misassigned_none':
     'HR delivers none of the {employees} employees who are known without an enterprise: check the mapping query, or enterprise_codes in the file of HR_SOURCES',
+  'said.enterprise_leaves':
+    'HR delivers none of the {employees} employees who are known of enterprise {code}: they would count as having left. If another HR system has them, set HR_SOURCES for every process.',
+  'said.enterprise_leaves_none':
+    'HR delivers none of the {employees} employees who are known without an enterprise: they would count as having left. If another HR system has them, set HR_SOURCES for every process.',
   'said.nothing_enqueued': 'Nothing was enqueued.',
   'said.suspect': '{reason}. Nothing was enqueued.',
   'said.employees_change': '{changing} of {total} employees would change, more than {count} and {percent} %.',

@@ -435,6 +435,10 @@ export const failures = {
     '企业 {code} 已知的 {employees} 名员工，人事系统一名也未提供：请检查映射查询，或 HR_SOURCES 文件中的 enterprise_codes',
   'said.misassigned_none':
     '已知不属于企业的 {employees} 名员工，人事系统一名也未提供：请检查映射查询，或 HR_SOURCES 文件中的 enterprise_codes',
+  'said.enterprise_leaves':
+    '企业 {code} 已知的 {employees} 名员工，人事系统一名也未提供：将被视为离职。如另一人事系统有这些员工，请为所有进程设置 HR_SOURCES。',
+  'said.enterprise_leaves_none':
+    '已知不属于企业的 {employees} 名员工，人事系统一名也未提供：将被视为离职。如另一人事系统有这些员工，请为所有进程设置 HR_SOURCES。',
   'said.nothing_enqueued': '未写入任何待发送项。',
   'said.suspect': '{reason}。未写入任何待发送项。',
   'said.employees_change':
