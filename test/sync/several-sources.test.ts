@@ -5,10 +5,13 @@ import { createServer, type Socket } from 'node:net'
 import type { Connection } from 'mysql2/promise'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { readArrival } from '../../src/console/cases/arrival.ts'
 import { previewDeletions } from '../../src/console/departments/page.ts'
 import { countStatuses, listEmployees } from '../../src/console/employees/list.ts'
 import { previewRun } from '../../src/console/employees/preview.ts'
 import { readEmployeeStory } from '../../src/console/employees/story.ts'
+import { readHistory } from '../../src/console/overview/history.ts'
+import { readNow, todosOf } from '../../src/console/overview/query.ts'
 import { readOverview, syncSummary } from '../../src/console/overview/read.ts'
 import { HrUnavailableError } from '../../src/hr/source.ts'
 import { HrSources, mappingFor, type NamedSource, WHOLE } from '../../src/hr/sources.ts'
@@ -633,6 +636,43 @@ describe('the sources change', () => {
       (await readEmployeeStory(store.pool, { enterpriseCode: 'E2', userid: 'b0' })).record,
     ).toMatchObject({
       status: 'no_source',
+    })
+  })
+
+  test('one that is removed for good is a to-do for a week, and then no more', async () => {
+    await inSync()
+    await finishRuns(store.pool)
+    await plant(store, 'process', {
+      id: randomUUID(),
+      host: 'h',
+      pid: 1,
+      version: '1',
+      roles: ['scheduler', 'worker'],
+    })
+    const minutes = (count: number) => new Date(Math.floor(Date.now() / 300_000) * 300_000 - count * 60_000)
+    const recorded = { in_sync: 10, awaiting_activation: 0, dead_lettered: 0, halted: 0, waiting: 0 }
+    const rest = { open_cases: {}, cases: 0, pending: 0, oldest_pending_seconds: 0, is_halted: false }
+    const week = 7 * 24 * 60
+    await plant(store, 'status_history', { ...recorded, ...rest, at: minutes(week + 5), in_sync: 20 })
+    await settle([source('shanghai', ['E1'], shanghai.url)])
+    await noteStatuses(store.pool)
+    const told = async () => {
+      const { result } = await readNow(store.pool, 'en')
+      const todos = todosOf(result).filter(({ what }) => what === 'no_source')
+      return { todos, share: result.share_in_sync, arrival: await readArrival(store.pool) }
+    }
+    expect(await told()).toEqual({
+      ...{ todos: [{ what: 'no_source', count: 10 }], share: 1, arrival: 'no_source' },
+    })
+    // All that was recorded in the week has it.
+    await plant(store, 'status_history', { ...recorded, ...rest, at: minutes(week), no_source: 10 })
+    expect(await told()).toEqual({ todos: [], share: 1, arrival: 'arrived' })
+    const { in_sync } = await readHistory(store.pool, { from: minutes(10), to: new Date() })
+    expect(in_sync.filter(share => share !== null)).toEqual([1])
+    // Others are news.
+    await store.pool.query(`update dirsync.employee set enterprise_code = 'E9' where userid = 'e1'`)
+    expect(await told()).toMatchObject({
+      ...{ todos: [{ what: 'no_source', count: 11 }], arrival: 'no_source' },
     })
   })
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
-import { employeeStatus, type ShownEmployeeStatus } from '../../sync/health/figures.ts'
+import { employeeStatus, LONG_WITHOUT_SOURCE, type ShownEmployeeStatus } from '../../sync/health/figures.ts'
 import { HAS_TRIED, latestRun, RUNS_OF_EVERYBODY, RUNS_OF_KIND, type Runs } from '../../sync/health/health.ts'
 import { ALIVE } from '../../sync/processes/process.ts'
 import { ACCOUNT_SINCE, EMPLOYEE_KINDS_SQL, HELD_RUNS, RUN_SOURCES } from '../../sync/runs/run.ts'
@@ -35,13 +35,13 @@ export async function readArrival(pool: Pool): Promise<Arrival> {
         when exists (select from ${HELD_RUNS} held) then 'held'
         when ${isLatestFailed('changes', RUNS_OF_EVERYBODY)} or ${isLatestFailed('departments', RUNS_OF_KIND)}
           or ${isLatestFailed('openids', RUNS_OF_KIND)} then 'failed'
-        when exists (select from dirsync.pending) or ${isThere(['waiting'])} then 'waiting'
+        when exists (select from dirsync.pending) or ${countOf(['waiting'])} > 0 then 'waiting'
         when not exists (select from dirsync.process where 'scheduler' = any (roles) and ${ALIVE})
           or exists (select from dirsync.job_schedule
                      where job = 'sync-changes' and (paused_at is not null or interval_seconds is null and not ${IS_HEARD}))
           then 'not_reading'
-        when ${isThere(['no_source'])} then 'no_source'
-        when ${isThere(['accepted', 'rejected', 'dead_lettered'])} then 'decided'
+        when ${countOf(['no_source'])} > ${LONG_WITHOUT_SOURCE} then 'no_source'
+        when ${countOf(['accepted', 'rejected', 'dead_lettered'])} > 0 then 'decided'
         else 'arrived'
       end as arrival`,
   })
@@ -55,10 +55,10 @@ const IS_HEARD = `exists (
               and requested_at >= (select min(started_at) from dirsync.process
                                    where 'scheduler' = any (roles) and ${ALIVE}))`
 
-/** SQL: whether employees have one of these statuses. */
-function isThere(statuses: ShownEmployeeStatus[]): string {
+/** SQL: how many employees have one of these statuses. */
+function countOf(statuses: ShownEmployeeStatus[]): string {
   return `(select coalesce(sum(n), 0) from dirsync.tally t
-           where source = 'employee' and ${employeeStatus('t', 'state')} in ('${statuses.join("', '")}')) > 0`
+           where source = 'employee' and ${employeeStatus('t', 'state')} in ('${statuses.join("', '")}'))`
 }
 
 /** SQL: whether the latest such run of any HR source has planned nothing. */

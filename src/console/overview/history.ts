@@ -9,7 +9,7 @@ export interface History {
   step: number
   /** Seconds since 1970, evenly spaced; a point stands for the step that begins there. */
   x: number[]
-  /** Share of the employees in scope that were in sync, 0 to 1: the lowest of the step. Null: nothing was written down. */
+  /** Share of the employees whom runs look at that were in sync, 0 to 1: the lowest of the step. Null: nothing was written down. */
   in_sync: (number | null)[]
   /** The highest value of the step, as in the two that follow. */
   open_cases: (number | null)[]
@@ -85,7 +85,7 @@ const COUNTS_BY_STATUS = `
   with recorded as (
     select floor((extract(epoch from at)::float8 - $1::float8) / $2::float8)::int as point,
            min(in_sync::float8 / nullif(in_sync + awaiting_activation + dead_lettered + accepted + held
-                                        + rejected + halted + waiting + no_source, 0)) as in_sync,
+                                        + rejected + halted + waiting, 0)) as in_sync,
            max(cases) as cases, max(pending) as pending, max(oldest_pending_seconds) as oldest,
            max(is_halted::int) as halted
     from dirsync.status_history

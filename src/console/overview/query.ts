@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { readUrgent, UrgentAlert } from '../../alerts/report.ts'
 import type { RuleName } from '../../alerts/rule.ts'
-import type { Pool } from '../../lib/database.ts'
+import { onlyRow, type Pool } from '../../lib/database.ts'
 import { type OpenMoney, readOpenMoney } from '../../money/open.ts'
 import { FOR_A_PERSON } from '../../sync/cases/cases.ts'
 import { areRetriesStopped } from '../../sync/cases/retries.ts'
 import { ignoredFields } from '../../sync/cases/withheld.ts'
-import { HOURS_KEPT, MINUTES_KEPT } from '../../sync/health/figures.ts'
+import { HOURS_KEPT, LONG_WITHOUT_SOURCE, MINUTES_KEPT } from '../../sync/health/figures.ts'
 import { type Pace, readPace } from '../../sync/processes/pace.ts'
 import { countRoles } from '../../sync/processes/process.ts'
 import { countDoubted } from '../../sync/runs/restored.ts'
@@ -29,7 +29,15 @@ const Counts = z.record(z.string(), z.int())
 /** The answer of `/api/v1/overview`. */
 export const OverviewResult = z.object({
   employees: Counts.describe('Employees in service according to HR, by status; in_scope is their sum'),
-  share_in_sync: z.number().nullable().describe('0 to 1; null: no employees yet'),
+  long_without_source: z
+    .int()
+    .describe(
+      'How many employees have had no HR source for a week: if there are not more, that is nothing to do',
+    ),
+  share_in_sync: z
+    .number()
+    .nullable()
+    .describe('0 to 1, of the employees with an HR source; null: there are none yet'),
   oldest_work: z.date().nullable().describe('Since when the oldest pending entity has been out of sync'),
   pending: z.object({ waiting: z.int(), enqueued: z.int(), postponed: z.int() }),
   halts: z.array(HaltReport),
@@ -157,6 +165,7 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
     schedules,
     retries_stopped,
     { rows: held },
+    { rows: settled },
   ] = await Promise.all([
     readOverview(db),
     readPace(db),
@@ -171,12 +180,16 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
     db.query<OverviewResult['held_runs'][number]>(
       `select id, kind, hr_source, requested_at, planned from ${HELD_RUNS} held order by id`,
     ),
+    db.query<Pick<OverviewResult, 'long_without_source'>>(
+      `select ${LONG_WITHOUT_SOURCE} as long_without_source`,
+    ),
   ])
   const alive = processes.filter(process => process.alive)
   return {
     result: {
       ...resultOf(overview, pace, alive, held),
       ...{ alerts, unknown_people, doubted, ignored_fields, retries_stopped },
+      ...onlyRow(settled),
       stalled_jobs: schedules.filter(
         ({ off, paused_at, pause_effect }) => !off && paused_at !== null && pause_effect !== 'none',
       ),
@@ -194,6 +207,7 @@ function resultOf(
 ): Omit<
   OverviewResult,
   | 'alerts'
+  | 'long_without_source'
   | 'unknown_people'
   | 'doubted'
   | 'ignored_fields'
@@ -201,7 +215,8 @@ function resultOf(
   | 'stalled_jobs'
   | 'money_for_person'
 > {
-  const { in_scope, in_sync } = overview.employees
+  const { in_scope, in_sync, no_source } = overview.employees
+  const withSource = in_scope - no_source
   const sum = (name: 'waiting' | 'enqueued' | 'postponed') =>
     overview.outbox.reduce((total, row) => total + row[name], 0)
   const oldest = Math.min(...overview.outbox.map(({ since }) => since.getTime()))
@@ -212,7 +227,7 @@ function resultOf(
     else if (state !== 'retrying') casesThatWait += count
   return {
     employees: overview.employees,
-    share_in_sync: in_scope === 0 ? null : in_sync / in_scope,
+    share_in_sync: withSource === 0 ? null : in_sync / withSource,
     oldest_work: Number.isFinite(oldest) ? new Date(oldest) : null,
     pending: { waiting: sum('waiting'), enqueued: sum('enqueued'), postponed: sum('postponed') },
     halts: overview.halts,
@@ -286,7 +301,7 @@ export function todosOf(overview: OverviewResult): Todo[] {
     ...money.map(kind => ({ what: 'money', kind, count: overview.money_for_person[kind] }) as const),
     ...overview.stalled_jobs.map(job => ({ what: 'stalled', job }) as const),
     ...(overview.doubted > 0 ? [{ what: 'doubted', count: overview.doubted } as const] : []),
-    ...(no_source > 0 ? [{ what: 'no_source', count: no_source } as const] : []),
+    ...(no_source > overview.long_without_source ? [{ what: 'no_source', count: no_source } as const] : []),
     ...overview.unknown_people.map(people => ({ what: 'unknown', people }) as const),
     ...held_runs.map(run => ({ what: 'held', run }) as const),
     ...suspect_runs.map(run => ({ what: 'suspect', run }) as const),

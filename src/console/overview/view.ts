@@ -86,9 +86,10 @@ export function todoBlocks(
     in_sync = 0,
     accepted = 0,
     rejected = 0,
+    no_source = 0,
     awaiting_activation = 0,
   } = overview.employees
-  const decided = in_sync + accepted + rejected
+  const decided = in_sync + accepted + rejected + no_source
   const [tone, text]: [Tone, 'all_well' | 'decided' | 'awaiting' | 'at_work' | 'nobody'] =
     in_scope === 0
       ? ['wait', 'nobody']
@@ -106,13 +107,13 @@ export function todoBlocks(
 export function overviewTiles(ask: Ask, overview: OverviewResult): Block {
   const { t } = ask
   const { employees, share_in_sync: share, pending, oldest_work, open_cases, pace } = overview
-  const { in_scope = 0, in_sync = 0 } = employees
+  const { in_scope = 0, in_sync = 0, no_source = 0 } = employees
   return {
     tiles: [
       {
         value: share === null ? '–' : percent(ask, share),
         name: t('overview.in_sync'),
-        note: [t('overview.of', { count: in_sync, total: in_scope }), { drawn: bar(share ?? 0) }],
+        note: [t('overview.of', { count: in_sync, total: in_scope - no_source }), { drawn: bar(share ?? 0) }],
         to: '/employees',
       },
       {

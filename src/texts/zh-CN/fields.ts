@@ -10,7 +10,10 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Entities to be sent, the highest value of each step': '待发送的数量，取每段时间的最高值',
   'Employees in service according to HR, by status; in_scope is their sum':
     '人事系统中的在职员工，按状态；in_scope 为其总数',
-  '0 to 1; null: no employees yet': '0 到 1；null 表示还没有员工',
+  'How many employees have had no HR source for a week: if there are not more, that is nothing to do':
+    '已有一周没有人事数据源的员工数：如没有更多这样的员工，则无需处理',
+  '0 to 1, of the employees with an HR source; null: there are none yet':
+    '0 到 1，仅计有人事数据源的员工；null 表示还没有这样的员工',
   'Since when the oldest pending entity has been out of sync': '等待最久的待发送项自何时起未同步',
   '`*`: everything; else the code of an enterprise': '`*` 表示全部，否则为企业编码',
   'dirsync, or the person who paused all calls': 'dirsync，或暂停全部调用的人',
