@@ -3,12 +3,19 @@ import { transaction } from '../../src/lib/database.ts'
 import { claim } from '../../src/sync/outbox/claim.ts'
 import { Feeder } from '../../src/sync/outbox/feeder.ts'
 import { countEnqueued, refeed, takeForQueue, takeProbes } from '../../src/sync/outbox/feeding.ts'
-import { liftHalts, raiseHalt, readHalts } from '../../src/sync/outbox/halts.ts'
+import {
+  haltForHr,
+  healHrHalt,
+  hrHaltsOf,
+  liftHalts,
+  raiseHalt,
+  readHalts,
+} from '../../src/sync/outbox/halts.ts'
 import { addWork, detachHalted, postpone } from '../../src/sync/outbox/outbox.ts'
 import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
-import { inWords } from '../../src/texts/message.ts'
+import { inWords, message } from '../../src/texts/message.ts'
 import { employee } from './outcomes.ts'
-import { plantRun, plantWork } from './planted.ts'
+import { plant, plantRun, plantWork } from './planted.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -198,6 +205,37 @@ describe('while an enterprise is halted', () => {
     expect(
       await store.rows('select run_id, entity_key, enterprise_code, outcome, calls from dirsync.attempt'),
     ).toEqual([{ run_id: run, entity_key: 'e1', enterprise_code: 'C1', outcome: 'halted', calls: {} }])
+  })
+
+  test('a run tells of HR because of the work that left it, whether HR answers again by then or not', async () => {
+    const beijing = { name: 'beijing', codes: ['C1', 'C2'] }
+    const away = () => haltForHr({ pool: store.pool, logger: SILENT }, beijing, message('said.hr_away'))
+    const [left, repeated] = [await plantRun(store), await plantRun(store)]
+    await plantWork(store, 'e1', { enterprise_code: 'C1', run_id: left })
+    await plantWork(store, 'e2', { enterprise_code: 'C2', run_id: left })
+    await away()
+    expect(await detach()).toBe(2)
+    const told = [
+      {
+        message: message('said.source_unread_because', { name: 'beijing', reason: message('said.hr_away') }),
+        remedy: message('said.hr_unread_remedy'),
+      },
+    ]
+    expect(await hrHaltsOf(store.pool, left)).toEqual(told)
+    await healHrHalt({ db: store.pool, logger: SILENT }, beijing, new Date(Date.now() + 60_000))
+    expect(await readHalts(store.pool)).toEqual([])
+    expect(await hrHaltsOf(store.pool, left)).toEqual(told)
+    // Whatever was halted in the other run was repeated in it before HR went away once more.
+    await plant(
+      store,
+      'attempt',
+      ...['halted', 'updated'].map(outcome => ({
+        ...{ run_id: repeated, operation: 'update-employee', enterprise_code: 'C1' },
+        ...{ entity_key: 'e3', detail: '', started_at: new Date(), duration_ms: 1, outcome },
+      })),
+    )
+    await away()
+    expect(await hrHaltsOf(store.pool, repeated)).toEqual([])
   })
 
   test('but not work of a cancelled run, which is withdrawn once no worker holds it', async () => {

@@ -171,17 +171,15 @@ export async function readHalts(db: Pool): Promise<Halt[]> {
   return rows
 }
 
-/** The halts for HR that hold back what a run was to send. */
+/** The halts for HR because of which work has left a run, whether they are over by now or not. */
 export async function hrHaltsOf(db: Pool, runId: number): Promise<Pick<Halt, 'message' | 'remedy'>[]> {
-  const { rows } = await db.query<Pick<Halt, 'message' | 'remedy'>>(
-    // A source halts each of its enterprises.
-    `select distinct message, remedy from dirsync.halt h
-     where category = 'hr_unavailable'
-       and exists (select from dirsync.attempt a
-                   where a.run_id = $1 and a.outcome = 'halted' and ${isInForceFor('a.enterprise_code')})`,
+  const { rows } = await db.query<Pick<Halt, 'message'>>(
+    // A source halts each of its enterprises. What a worker has halted is repeated in the run, or leaves it later.
+    `select distinct error as message from dirsync.attempt
+     where run_id = $1 and outcome = 'halted' and error ->> 'key' = 'said.source_unread_because'`,
     [runId],
   )
-  return rows
+  return rows.map(({ message: what }) => ({ message: what, remedy: message('said.hr_unread_remedy') }))
 }
 
 /** Categories of halts that are not the platform's: a call's answer says nothing of them. */

@@ -244,14 +244,14 @@ export async function detachHalted(db: Pool, most = DETACHED): Promise<number> {
   const { rowCount } = await db.query({
     // The outbox is read only for enterprises and runs that have such work by the tally.
     text: `with halted as (
-       select p.ctid, p.run_id
-       from (select h.scope, t.run_id
+       select p.ctid, p.run_id, h.message
+       from (select h.scope, t.run_id, h.message
              from dirsync.halt h
              join dirsync.tally t on t.source = 'pending' and t.enterprise_code = h.scope
              -- The rest of a cancelled run is removed.
              join dirsync.sync_run r on r.id = t.run_id and r.cancelled_at is null
              where h.scope <> '*' and t.run_id is not null and not t.enqueued
-             group by 1, 2 having sum(t.n) > 0) h
+             group by 1, 2, 3 having sum(t.n) > 0) h
        cross join lateral (
          select p.ctid, p.run_id from dirsync.pending p
          where p.run_id = h.run_id and p.enterprise_code = h.scope and p.enqueued_at is null
@@ -261,11 +261,11 @@ export async function detachHalted(db: Pool, most = DETACHED): Promise<number> {
      ), detached as (
        update dirsync.pending p set run_id = null
        from halted where p.ctid = any (array(select ctid from halted)) and p.ctid = halted.ctid
-       returning halted.run_id, p.operation, p.enterprise_code, p.entity_key, p.detail
+       returning halted.run_id, halted.message, p.operation, p.enterprise_code, p.entity_key, p.detail
      )
      insert into dirsync.attempt
-       (run_id, operation, enterprise_code, entity_key, detail, started_at, duration_ms, outcome)
-     select run_id, operation, enterprise_code, entity_key, detail, now(), 0, 'halted' from detached`,
+       (run_id, operation, enterprise_code, entity_key, detail, started_at, duration_ms, outcome, error)
+     select run_id, operation, enterprise_code, entity_key, detail, now(), 0, 'halted', message from detached`,
     values: [most],
     query_timeout: LOOK_MS,
   })
