@@ -1015,6 +1015,34 @@ describe('the sources change', () => {
     })
   })
 
+  test('a named employee of an enterprise that moves to a source that has none of it does not leave by that', async () => {
+    await hire(shanghai.pool, [...people('E1', 3), ...people('E3', 2, 'c')])
+    await hire(beijing.admin, people('E2', 3, 'b'))
+    const hr = await settle([
+      source('shanghai', ['E1', 'E3'], shanghai.url),
+      source('beijing', ['E2'], beijing.url),
+    ])
+    for (const { name } of hr.all) await plan(hr, name)
+    await acknowledge(store)
+    // Named before the file changes, by mistake; or after.
+    const before = await plan(hr, '', 'employees', ['E3/c0'])
+    const moved = await settle([
+      source('shanghai', ['E1'], shanghai.url),
+      source('beijing', ['E2', 'E3'], beijing.url),
+    ])
+    const after = await plan(moved, '', 'employees', ['E3/c1'])
+    for (const userid of ['c0', 'c1']) await execute(moved, employee(userid, 'E3'))
+    expect(await employees()).toMatchObject([{ vanished: 0 }, { vanished: 0 }, { vanished: 0 }])
+    const error =
+      'HR has no row of this employee, but was not read completely since its enterprises changed: a run that reads every row decides whether they have left'
+    expect(
+      await store.rows(
+        `select run_id, outcome, dirsync.in_language('en', error) as error from dirsync.attempt order by id`,
+      ),
+    ).toEqual([before, after].map(({ id }) => ({ run_id: id, outcome: 'obsolete', error })))
+    expect(await plan(moved, 'beijing')).toMatchObject({ state: 'source_suspect' })
+  })
+
   describe('an enterprise that comes back', () => {
     const TIMED = MAPPING.replace(' from', ', updated_at from')
     const timed = (name: string, codes: string[], url: string): NamedSource => ({

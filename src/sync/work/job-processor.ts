@@ -13,7 +13,7 @@ import { Trouble } from '../../lib/trouble.ts'
 import { Semaphore, within } from '../../lib/waiting.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { type DeliveredJob, type JobOperation, parseJobKey } from '../../queue/job.ts'
-import { message, type Said, saidBy, says } from '../../texts/message.ts'
+import { type Message, message, type Said, saidBy, says } from '../../texts/message.ts'
 import { waitingDelay } from '../outbox/backoff.ts'
 import { type Claim, type ClaimKey, claim, isPresentRequest } from '../outbox/claim.ts'
 import { noteSending, plannedHash, type Sending } from '../outbox/employee.ts'
@@ -43,6 +43,7 @@ import {
   withoutDepartments,
 } from '../plan/departments.ts'
 import type { Standing } from '../processes/standing.ts'
+import { lastFullReading } from '../runs/earlier-runs.ts'
 import { deletionPlannedMsAgo, mappingPlannedMsAgo, readRun } from '../runs/run.ts'
 import { runSpan } from '../runs/run-trace.ts'
 import type { RunLimits } from '../runs/safety.ts'
@@ -313,7 +314,7 @@ export class JobProcessor {
       return { result: unfinished('halted', atOnce(claimed)) }
     if (claimed.starts > MAX_STARTS) return { result: poisoned(key, claimed) }
     const source = this.#deps.hr.of(key.enterpriseCode)
-    if (source === null) return { result: ofNoSource(key, claimed) }
+    if (source === null) return { result: unread(key, claimed, noSourceHas(key.enterpriseCode)) }
     if (key.operation === 'delete-department')
       return { result: await this.#deleteDepartment(key, claimed, source, platform) }
     return this.#attemptEmployee(key, claimed, source, platform)
@@ -335,6 +336,9 @@ export class JobProcessor {
       if (row !== null && row !== 'duplicate') sourceHash = rowHash(Object.keys(row), row)
       if (key.operation === 'bind-openid')
         return { result: await bindOpenid(employee, row, { ...claimed, sellerAppid: key.detail }, platform) }
+      // HR_SOURCES may give the enterprise to a source that lacks it: even a named employee does not leave by that.
+      if (claimed.named && row === null && (await lastFullReading(this.#deps.pool, source)) === null)
+        return { result: unread(key, claimed, message('said.not_read_since')) }
       const { hasDepartments } = source.hr
       const note = (sending: Sending) => noteSending(this.#deps.pool, key, claimed, sending)
       const job = { key: employee, claim: claimed, row, hash: sourceHash, noteSending: note, hasDepartments }
@@ -588,16 +592,13 @@ function settlementOf(
   }
 }
 
-/** HR_SOURCES no longer names a source for the enterprise: its employees and departments stay as they are. */
-function ofNoSource(
-  { operation, enterpriseCode }: ClaimKey,
-  { active, cases, sentUnknown }: Claim,
-): JobResult {
+/** HR tells nothing of an employee or a department by which anything could be done: they stay as they are. */
+function unread({ operation }: ClaimKey, { active, cases, sentUnknown }: Claim, error: Message): JobResult {
   return finished('obsolete', {
-    // The platform's state is unknown: once the enterprise has a source again, the next plan has it read.
+    // The platform's state is unknown: the next plan of the enterprise has it read.
     stored: sentUnknown && operation === 'update-employee' ? unsent(unasked(active)) : null,
     resolve: allBut(cases),
-    error: noSourceHas(enterpriseCode),
+    error,
   })
 }
 
