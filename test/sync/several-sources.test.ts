@@ -573,6 +573,18 @@ describe('the sources change', () => {
     expect(await plan(hr, 'beijing')).toMatchObject({ state: 'running', plan: { reasons: { new: 10 } } })
   })
 
+  test('one that is added and held for its leavers goes on once HR leaves them out', async () => {
+    await shanghai.pool.query('delete from person')
+    await hire(shanghai.pool, people('E1', 10))
+    await shanghai.pool.query(`update person set active = false where userid > 'e3'`)
+    const hr = await settle([source('shanghai', ['E1'], shanghai.url)])
+    const held = await plan(hr, 'shanghai')
+    expect(held).toMatchObject({ state: 'held' })
+    await shanghai.pool.query(`delete from person where not active`)
+    expect(worded(await plan(hr, 'shanghai'))).toMatchObject({ state: 'running', message: null })
+    expect(await readRun(store.pool, held.id)).toMatchObject({ state: 'superseded' })
+  })
+
   test('one that is removed makes no leavers; its held and waiting runs end, and waiting work is withdrawn', async () => {
     const hr = await inSync()
     await beijing.admin.query(`update person set name = 'Changed' where userid = 'b1'`)
@@ -938,6 +950,9 @@ describe('the sources change', () => {
       await store.pool.query(`select dirsync.reject($1, 'not ours')`, [held.id])
       for (const _ of ['now', 'ever after']) await passes()
       expect(await employees()).toEqual(ALL)
+      const hr = await settle(both())
+      for (const { name } of hr.all) expect(await plan(hr, name)).toMatchObject({ state: 'running' })
+      expect(await countStatuses(store.pool)).toMatchObject({ in_sync: 12, held: 0, rejected: 0 })
     })
 
     test('that lacks an enterprise, by mistake: with several once more nothing is held', async () => {

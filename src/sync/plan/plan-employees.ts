@@ -14,7 +14,7 @@ import { type ClientBase, databaseTime, onlyRow, repeatStepOnDeadlock } from '..
 import { traced } from '../../lib/tracing.ts'
 import { type Message, message, type Said } from '../../texts/message.ts'
 import { beginRetryOf } from '../cases/retries.ts'
-import { enterpriseCodes, findEmployees, HELD_DECISION, knownInHr } from '../outbox/employee.ts'
+import { enterpriseCodes, findEmployees, HELD_DECISION, knownInHr, ONLY_HELD } from '../outbox/employee.ts'
 import { addRequested, awaitPlan, PRIORITY, updateOf } from '../outbox/outbox.ts'
 import {
   cancelledSince,
@@ -261,9 +261,9 @@ async function withinBreaker(
 /** Statistics of a source that was never read as a whole, from what is known of its enterprises; of the only HR, of those in `staged`. */
 async function knownAs(db: ClientBase, codes: SourceScope['codes']): Promise<SourceStatistics | null> {
   const { rows } = await db.query<{ employees: number }>(
-    `select count(*)::int as employees from dirsync.employee
+    `select count(*)::int as employees from dirsync.employee e
      where enterprise_code in (${codes ? 'select unnest($1::text[])' : 'select enterprise_code from staged'})
-       and vanished_at is null`,
+       and vanished_at is null and not ${ONLY_HELD}`,
     codes ? [codes] : [],
   )
   const { employees } = onlyRow(rows)
