@@ -1,0 +1,213 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { databaseTime } from '../../src/lib/database.ts'
+import type { CallReport } from '../../src/platform/client.ts'
+import { PlatformError } from '../../src/platform/errors.ts'
+import { accountProbe } from '../../src/sync/outbox/account-probe.ts'
+import { forbidding, haltForPlatform, liftHalts, readHalts } from '../../src/sync/outbox/halts.ts'
+import { heartbeat } from '../../src/sync/processes/process.ts'
+import { Standing } from '../../src/sync/processes/standing.ts'
+import { SILENT, StoreUnderTest } from './store-under-test.ts'
+
+const store = new StoreUnderTest()
+
+/** So many calls of different employees without an answer are an outage for a worker. */
+const CALLS = 5
+const REFUSED = 1000210003
+const PACER = {
+  ...{ ratePerSecond: 10, set: 10, learnt: false, ceiling: null, cap: null, waiting: 0, pausedForMs: 0 },
+  ...{ callsPerSecond: 0, concurrency: 1, clockOffsetMs: null },
+}
+
+/** The platform, and time, which goes on only when told. */
+class World {
+  accepted = 'a'
+  /** It answers nobody; or only what asks about the token. */
+  state: 'well' | 'away' | 'partly away' = 'well'
+
+  async pass(seconds: number): Promise<void> {
+    vi.advanceTimersByTime(seconds * 1000)
+    const ago = `- $1 * interval '1 second'`
+    await store.pool.query(
+      `update dirsync.process set heartbeat_at = heartbeat_at ${ago}, started_at = started_at ${ago}, asked_at = asked_at ${ago}`,
+      [seconds],
+    )
+    await store.pool.query(
+      `update dirsync.halt set since = since ${ago}, next_probe_at = next_probe_at ${ago}`,
+      [seconds],
+    )
+  }
+}
+
+/** A worker as far as it is about who works: its heartbeat, the loop that asks, and calls as its jobs make them. */
+class Worker {
+  isAlive = true
+  reaches = true
+  readonly secret: string
+  readonly standing: Standing
+  readonly #world: World
+  readonly #id = randomUUID()
+  readonly #probe: (signal: AbortSignal) => Promise<void>
+  #unanswered = 0
+
+  constructor(world: World, secret: string) {
+    this.#world = world
+    this.secret = secret
+    this.standing = new Standing(store.pool, { id: this.#id, secretPrint: secret })
+    this.standing.watch(aside => {
+      if (aside === null) this.#unanswered = 0
+    })
+    const client = {
+      tokens: {
+        info: () => this.#call('token/getTokenInfo').then(() => ({ access_token: '', expires_in: 1 })),
+      },
+    }
+    this.#probe = accountProbe({ ...this.#deps, client })
+  }
+
+  get isAble(): boolean {
+    return this.isAlive && this.reaches && this.secret === this.#world.accepted
+  }
+
+  get #deps() {
+    return { pool: store.pool, logger: SILENT, standing: this.standing }
+  }
+
+  async beat(): Promise<void> {
+    if (!this.isAlive) return
+    const about = {
+      host: 'h',
+      pid: 1,
+      roles: ['worker'],
+      version: '1',
+      pacer: PACER,
+      secretPrint: this.secret,
+    }
+    this.standing.see((await heartbeat(store.pool, { id: this.#id, ...about })).aside)
+  }
+
+  async ask(): Promise<void> {
+    // What fails is tried again.
+    if (this.isAlive) await this.#probe(AbortSignal.timeout(60_000)).catch(() => {})
+  }
+
+  async work(): Promise<void> {
+    for (let calls = CALLS; calls > 0 && this.isAlive && this.standing.aside === null; calls -= 1) {
+      const { halt, isProbe } = await forbidding(store.pool, 'E1')
+      if (halt) return
+      const startedAt = await databaseTime(store.pool)
+      try {
+        await this.#call('employee/get')
+        this.#unanswered = 0
+        if (isProbe) await liftHalts(this.#deps, 'E1', startedAt)
+      } catch (error) {
+        const { verdict, platformCode } = error as PlatformError
+        const isRefused = verdict.disposition === 'halt'
+        if (!isRefused) this.#unanswered += 1
+        if (isRefused) await haltForPlatform(this.#deps, '*', verdict, platformCode ?? null)
+        else if (this.#unanswered >= CALLS) await haltForPlatform(this.#deps, '*', verdict, null, true)
+      }
+    }
+  }
+
+  async #call(operation: string): Promise<void> {
+    const { state, accepted } = this.#world
+    const ended = (code: CallReport['code']) => this.standing.called({ code, rateLimited: false })
+    if (!this.reaches || state === 'away' || (state === 'partly away' && operation === 'employee/get')) {
+      ended('PLATFORM_CONNECTION')
+      throw new PlatformError({ kind: 'connection', operation, outcomeKnown: true })
+    }
+    if (this.secret === accepted) return ended(0)
+    ended(REFUSED)
+    await this.standing.leaveForSecret()
+    throw new PlatformError({ kind: 'business', platformCode: REFUSED, operation, outcomeKnown: true })
+  }
+}
+
+const MOST = 3
+const who = fc.nat(MOST - 1)
+const secret = fc.constantFrom('a', 'b')
+const step = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ what: fc.constant('work' as const), who }) },
+  { weight: 4, arbitrary: fc.record({ what: fc.constant('ask' as const), who }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ what: fc.constant('pass' as const), seconds: fc.integer({ min: 1, max: 400 }) }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      what: fc.constant('reach' as const),
+      who,
+      reaches: fc.constantFrom(false, false, true),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      what: fc.constant('platform' as const),
+      state: fc.constantFrom('well', 'away', 'partly away'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('secret' as const), secret }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('kill' as const), who }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('start' as const), who, secret }) },
+)
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+
+async function take(world: World, workers: Worker[], { what, ...of }: Step): Promise<void> {
+  const at = ('who' in of ? of.who : 0) % workers.length
+  const worker = workers[at] as Worker
+  if (what === 'work') await worker.work()
+  if (what === 'ask') await worker.ask()
+  if (what === 'kill') worker.isAlive = false
+  if (what === 'pass' && 'seconds' in of) {
+    await world.pass(of.seconds)
+    for (const one of workers) await one.beat()
+  }
+  if (what === 'reach' && 'reaches' in of) worker.reaches = of.reaches
+  if (what === 'platform' && 'state' in of) world.state = of.state
+  if (what === 'secret' && 'secret' in of) world.accepted = of.secret
+  if (what === 'start' && 'secret' in of) {
+    workers[at] = new Worker(world, of.secret)
+    await workers[at].beat()
+  }
+}
+
+const everything = async () => (await readHalts(store.pool)).filter(({ scope }) => scope === '*')
+
+test('whoever can work does so within 20 minutes, whatever has happened, and nobody halts everything again', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const property = fc.asyncProperty(
+    fc.integer({ min: 2, max: MOST }),
+    fc.array(step, { minLength: 5, maxLength: 40 }),
+    who,
+    async (count, steps, one) => {
+      await store.clear()
+      const world = new World()
+      const workers = Array.from({ length: count }, () => new Worker(world, 'a'))
+      for (const worker of workers) await worker.beat()
+      for (const taken of steps) await take(world, workers, taken)
+
+      // One can work from now on. The others are as they were.
+      world.state = 'well'
+      const at = one % count
+      const able = workers[at] as Worker
+      able.reaches = true
+      if (able.isAlive) world.accepted = able.secret
+      else workers[at] = new Worker(world, world.accepted)
+      for (let round = 0; round < 40; round += 1) {
+        await world.pass(30)
+        for (const worker of workers) await worker.beat()
+        for (const worker of workers) await worker.ask()
+        for (const worker of workers) await worker.work()
+        if (round >= 30) expect(await everything()).toEqual([])
+      }
+      for (const worker of workers.filter(({ isAlive }) => isAlive))
+        expect(worker.standing.aside === null).toBe(worker.isAble)
+    },
+  )
+  await fc.assert(property, { numRuns: 40 })
+})
