@@ -24,6 +24,8 @@ create index refund_contradicted_at on dirsync.refund (contradicted_at) where co
 alter table dirsync.refund add column shown_at timestamptz;
 comment on column dirsync.refund.shown_at is
   'When the order record, or the mirror, was first seen to show this accepted refund; null: neither was, or its notification came.';
+-- Those of before were not looked for, and nobody is to be told of all of them.
+update dirsync.refund set shown_at = settled_at where state = 'accepted' and sent_at < now() - interval '7 days';
 create index refund_unshown on dirsync.refund (sent_at)
   where state = 'accepted' and shown_at is null and resolved_by is null;
 -- Those that may yet turn out to be carried out are compared with the mirror.

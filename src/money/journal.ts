@@ -14,6 +14,7 @@ import { CodedError, type MessageKey, message, type Said, toStore } from '../tex
  *     requested → accepted, rejected   the platform answered
  *     requested → unknown              no answer came, or its sender died
  *     unknown   → accepted, rejected   the order record shows it (refunds alone), or a person says so
+ *     accepted  → rejected             nothing shows it for a day, and a person says so (refunds alone)
  *     any state → notified             the platform's notification (refunds alone)
  *
  * A late answer of the platform overrides any earlier state, but nothing overrides its notification.
@@ -84,6 +85,8 @@ interface Kind<Row> {
   receipt: keyof Row & string
   /** The platform can be asked for the outcome; the row says when to ask next. */
   canBeAsked: boolean
+  /** SQL: a person may say what became of it. */
+  isForPerson: string
   /** SQL: further columns of a row `t` that is shown. */
   also: string
   /** Key of the lock that its sender holds. */
@@ -275,7 +278,8 @@ export class Journal<Row extends Entry> {
   }
 
   /**
-   * Stores a person's word on a row whose outcome is unknown. It is logged before it takes effect.
+   * Stores a person's word on a row whose outcome is unknown, or that is called accepted and that nothing shows. It is logged
+   * before it takes effect.
    * @throws JournalError when there is no such row, or its outcome is known or still awaited
    */
   async resolve(
@@ -285,12 +289,12 @@ export class Journal<Row extends Entry> {
     reason: string,
     asker: Asker,
   ): Promise<Row> {
-    const { table, number: numberColumn, also } = this.#kind
+    const { table, number: numberColumn, also, isForPerson } = this.#kind
     await this.adopt(pool)
     const resolved = await transaction(pool, async client => {
       await actAs(client, asker)
       const { rowCount } = await client.query(
-        `select from ${this.#table} where ${numberColumn} = $1 and state = 'unknown' for update`,
+        `select from ${this.#table} where ${numberColumn} = $1 and ${isForPerson} for update`,
         [number],
       )
       if (rowCount === 0) return undefined

@@ -1,12 +1,13 @@
 import type { Pool } from '../lib/database.ts'
 import { IS_OPEN, type SendDeps } from './journal.ts'
-import { refundJournal, WAITS_FOR_PERSON } from './refund.ts'
+import { IS_LOST, refundJournal, WAITS_FOR_PERSON } from './refund.ts'
 import { topUpJournal } from './top-up.ts'
 
 /** The rows of one journal whose outcome is open. */
 export interface OpenEntries {
   /** In hand. */
   requested: number
+  /** Also accepted refunds that nothing showed for as long as they were looked for. */
   unknown: number
   /** Those of the unknown ones that a person has to decide. */
   for_person: number
@@ -16,18 +17,20 @@ export interface OpenEntries {
 
 export type OpenMoney = Record<'refund' | 'topup', OpenEntries>
 
-const open = (table: 'refund' | 'topup', waitsForPerson: string) => `
+const open = (table: 'refund' | 'topup', isUnknown: string, waitsForPerson: string) => `
   select '${table}' as kind,
          count(*) filter (where state = 'requested') as requested,
-         count(*) filter (where state = 'unknown') as unknown,
+         count(*) filter (where ${isUnknown}) as unknown,
          count(*) filter (where ${waitsForPerson}) as for_person,
-         min(sent_at) filter (where state = 'unknown') as oldest
-  from dirsync.${table} where ${IS_OPEN}`
+         min(sent_at) filter (where ${isUnknown}) as oldest
+  from dirsync.${table} where ${IS_OPEN} or ${isUnknown}`
+const IS_UNKNOWN = `state = 'unknown'`
 
 /** Reads what is open. The platform cannot be asked about a top-up, so that each unknown one waits for a person. */
 export async function readOpenMoney(db: Pool): Promise<OpenMoney> {
   const { rows } = await db.query<OpenEntries & { kind: 'refund' | 'topup' }>(
-    `${open('refund', WAITS_FOR_PERSON)} union all ${open('topup', `state = 'unknown'`)}`,
+    `${open('refund', `${IS_UNKNOWN} or ${IS_LOST}`, `${WAITS_FOR_PERSON} or ${IS_LOST}`)}
+     union all ${open('topup', IS_UNKNOWN, IS_UNKNOWN)}`,
   )
   return Object.fromEntries(rows.map(({ kind, ...entries }) => [kind, entries])) as OpenMoney
 }

@@ -58,6 +58,46 @@ export function orderLock(outerTradeNo: string): Lock {
   return { key: `refund:${outerTradeNo}` }
 }
 
+/**
+ * SQL: the platform has accepted it, and neither its notification, nor the order record, nor the mirror, nor a person has said that it
+ * is completed. The platform sends nothing for one that fails.
+ */
+const IS_UNSHOWN = `(state = 'accepted' and shown_at is null and resolved_by is null)`
+
+/** As IS_UNSHOWN. */
+export function isUnshown({
+  state,
+  shown_at,
+  resolved_by,
+}: Pick<Refund, 'state' | 'shown_at' | 'resolved_by'>): boolean {
+  return state === 'accepted' && shown_at === null && resolved_by === null
+}
+
+/** How long completing a refund may take: the platform repeats its notification, and its records may lag, as long. */
+const COMPLETED_WITHIN_MS = NOT_CARRIED_OUT_AFTER_MS
+/** For how long a worker asks the order record whether it shows an accepted refund. */
+const LOOKED_FOR_MS = 7 * 86_400_000
+
+const sentBefore = (ms: number) => `sent_at < now() - interval '${ms} milliseconds'`
+
+/** SQL: it should be shown as completed by now. From then on a person may say what became of it. */
+const IS_OVERDUE = `(${IS_UNSHOWN} and ${sentBefore(COMPLETED_WITHIN_MS)})`
+/** SQL: no worker asks about it any more, so that a person has to find out. */
+export const IS_LOST = `(${IS_UNSHOWN} and ${sentBefore(LOOKED_FOR_MS)})`
+
+/** As IS_OVERDUE. */
+export function isOverdue(
+  refund: Parameters<typeof isUnshown>[0] & Pick<Refund, 'sent_at'>,
+  now: Date,
+): boolean {
+  return isUnshown(refund) && now.getTime() - refund.sent_at.getTime() > COMPLETED_WITHIN_MS
+}
+
+/** Whether a worker still asks about an accepted refund that is not shown. */
+export function isLookedFor({ sent_at }: Pick<Refund, 'sent_at'>, now: Date): boolean {
+  return now.getTime() - sent_at.getTime() < LOOKED_FOR_MS
+}
+
 export const refundJournal = new Journal<ReadRefund>({
   table: 'refund',
   noun: 'refund',
@@ -65,6 +105,7 @@ export const refundJournal = new Journal<ReadRefund>({
   target: 'outer_trade_no',
   receipt: 'trade_no',
   canBeAsked: true,
+  isForPerson: `(state = 'unknown' or ${IS_OVERDUE})`,
   also: `, ${assetOfOrder('t.outer_trade_no')} as asset_code, ${misfitOf('t.outer_refund_no')} as misfit_at`,
   lockOf: ({ outer_trade_no }) => orderLock(outer_trade_no),
 })
@@ -166,42 +207,23 @@ export async function mayStillCome(db: Pool, outerTradeNo: string): Promise<bool
   return onlyRow(rows).may
 }
 
-/**
- * SQL: the platform has accepted it, and neither its notification, nor the order record, nor the mirror, nor a person has said that it
- * is completed. The platform sends nothing for one that fails.
- */
-const IS_UNSHOWN = `(state = 'accepted' and shown_at is null and resolved_by is null)`
-
-/** As IS_UNSHOWN. */
-export function isUnshown({
-  state,
-  shown_at,
-  resolved_by,
-}: Pick<Refund, 'state' | 'shown_at' | 'resolved_by'>): boolean {
-  return state === 'accepted' && shown_at === null && resolved_by === null
-}
-
-/** How long completing a refund may take: the platform repeats its notification, and its records may lag, as long. */
-export const COMPLETED_WITHIN_MS = NOT_CARRIED_OUT_AFTER_MS
-
-/** Accepted refunds of the last seven days of which nothing shows that they are completed. */
+/** Accepted refunds of which nothing shows that they are completed. */
 export interface Unshown {
   count: number
-  /** Those of them that were sent more than a day ago; the latest one, and its order. */
+  /** Those of them that were sent more than a day ago; the latest one, its order, and when it was sent. */
   overdue: number
   latest: string | null
   of: string | null
+  sent_at: Date | null
 }
 
 export async function readUnshown(db: Pool): Promise<Unshown> {
   const { rows } = await db.query<Unshown>(
-    `select count(*)::int as count, count(*) filter (where is_overdue)::int as overdue,
-            (array_agg(outer_refund_no order by sent_at desc) filter (where is_overdue))[1] as latest,
-            (array_agg(outer_trade_no order by sent_at desc) filter (where is_overdue))[1] as of
-     from dirsync.refund
-     cross join lateral (select sent_at < now() - $1 * interval '1 millisecond' as is_overdue) one
-     where ${IS_UNSHOWN} and sent_at > now() - interval '7 days'`,
-    [COMPLETED_WITHIN_MS],
+    `select count(*)::int as count, count(*) filter (where ${IS_OVERDUE})::int as overdue,
+            (array_agg(outer_refund_no order by sent_at desc) filter (where ${IS_OVERDUE}))[1] as latest,
+            (array_agg(outer_trade_no order by sent_at desc) filter (where ${IS_OVERDUE}))[1] as of,
+            max(sent_at) filter (where ${IS_OVERDUE}) as sent_at
+     from dirsync.refund where ${IS_UNSHOWN}`,
   )
   return onlyRow(rows)
 }
@@ -213,7 +235,7 @@ export async function readUnshown(db: Pool): Promise<Unshown> {
 export async function nextUnshown(db: Pool): Promise<(Refund & { claimed_at: Date }) | null> {
   const { rows } = await db.query<Refund & { claimed_at: Date }>(
     `select *, now() as claimed_at from dirsync.refund r
-     where ${IS_UNSHOWN} and sent_at between now() - interval '7 days' and now() - interval '1 hour'
+     where ${IS_UNSHOWN} and not ${IS_LOST} and sent_at < now() - interval '1 hour'
        and not exists (select from dirsync.refund_check c
                        where c.outer_refund_no = r.outer_refund_no and c.last_at > now() - interval '12 hours')
      order by sent_at limit 1`,

@@ -26,6 +26,7 @@ export const topUpJournal = new Journal<TopUp>({
   target: 'account_openid',
   receipt: 'apply_charge_openid',
   canBeAsked: false,
+  isForPerson: `state = 'unknown'`,
   also: '',
   lockOf: ({ external_code }) => topUpLock(external_code),
 })

@@ -719,6 +719,19 @@ describe('money', () => {
     expect(await found()).toEqual([])
   })
 
+  test('that was accepted, and that nothing shows for a week, is found until a person has said what became of it', async () => {
+    await writeRefund(store.pool, REFUND, 'test')
+    await refundJournal.storeAnswer(store.pool, 'R-1', { state: 'accepted', receipt: 'P-1' })
+    await sql(`update dirsync.refund set sent_at = now() - interval '6 days 23 hours'`)
+    expect(await found()).toEqual([])
+    await sql(`update dirsync.refund set sent_at = now() - interval '7 days'`)
+    expect(await only('money_unknown')).toMatchObject([
+      { subject: 'refund', since: expect.any(Date), facts: { count: 1, for_person: 1 } },
+    ])
+    await refundJournal.resolve(store.pool, 'R-1', 'accepted', 'their support says so', { actor: 'cli:li' })
+    expect(await found()).toEqual([])
+  })
+
   test('of top-ups needs a person', async () => {
     await plant(store, 'topup', {
       external_code: 'U-1',

@@ -298,9 +298,19 @@ test('a refund that the platform accepted is not called completed before anythin
     expect(await page(path)).toContain('Refund r7 was accepted by the platform more than a day ago')
     expect(await page(path)).toContain('look order o7 up')
   }
+  expect(await page('/money')).toContain('a worker asks the order record twice a day')
+  await sent('8 days')
+  for (const path of ['/money', '/money/refunds/r7']) {
+    expect(await page(path)).toContain('Refund r7 was accepted by the platform more than a day ago')
+    expect(await page(path)).toContain('the order record is asked no more')
+  }
+  expect(await page('/money')).not.toContain('There is nothing to do')
   expect((await api('GET', '/money')).json).toMatchObject({
     unshown: { overdue: 1, latest: 'r7', of: 'o7' },
   })
+  const body = { as: 'rejected', reason: 'it failed, says their support' }
+  expect((await api('POST', '/money/refunds/r7/resolve', { body })).json).toMatchObject({ state: 'rejected' })
+  expect((await api('GET', '/money')).json).toMatchObject({ unshown: { overdue: 0 } })
 })
 
 test('a refund that the platform notified of with another amount is something to look into, for a day where its outcome is known', async () => {
@@ -534,7 +544,7 @@ test('the page of money says that every outcome is known only where nothing is b
   const page = async () => (await console.browse('viewer', 'GET', '/money')).body
   await senderAt(console.url, { order: 'o5' })
   await console.pool.query(`
-    update dirsync.refund set state = 'accepted', settled_at = now() where state = 'unknown';
+    update dirsync.refund set state = 'accepted', settled_at = now(), sent_at = now() where state = 'unknown';
     update dirsync.topup set state = 'accepted', settled_at = now() where state = 'unknown';
     insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by)
       values ('r5', 'o5', 5, 'requested', 'ann')`)

@@ -147,9 +147,10 @@ export const MoneyList = z.object({
       overdue: z.int(),
       latest: z.string().nullable(),
       of: z.string().nullable(),
+      sent_at: z.date().nullable(),
     })
     .describe(
-      'Refunds of the last seven days that the platform accepted, of which neither a notification, nor the order record, nor the mirror has shown that they are completed; those sent more than a day ago, the latest of these and its order',
+      'Refunds that the platform accepted, of which neither a notification, nor the order record, nor the mirror has shown that they are completed; those sent more than a day ago, the latest of these, its order, and when it was sent',
     ),
   unmatched: z
     .array(z.string())

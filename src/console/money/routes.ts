@@ -123,7 +123,8 @@ export function money(services: Needs) {
     resolveRefund: action({
       path: '/money/refunds/:number/resolve',
       role: 'admin',
-      summary: 'Record the outcome of a refund whose outcome is unknown; nothing is sent',
+      summary:
+        'Record the outcome of a refund whose outcome is unknown, or that nothing shows a day after it was accepted; nothing is sent',
       params: refundParams,
       body: Resolution,
       result: RefundDetails,

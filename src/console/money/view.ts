@@ -1,6 +1,6 @@
 import { capitalised } from '../../lib/text.ts'
-import { contradictionOf } from '../../money/journal.ts'
-import { COMPLETED_WITHIN_MS, isUnshown, waitsForPerson } from '../../money/refund.ts'
+import { contradictionOf, isOpen } from '../../money/journal.ts'
+import { isLookedFor, isOverdue, isUnshown, waitsForPerson } from '../../money/refund.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import type { Said } from '../../texts/message.ts'
@@ -139,11 +139,15 @@ function misfitsOf({ t }: Ask, { count, latest }: MoneyList['misfits'], next: Wo
 }
 
 /** Accepted refunds that should be shown as completed by now. */
-function overdueOf({ t }: Ask, { overdue, latest, of }: MoneyList['unshown']): Block[] {
-  if (latest === null || of === null) return []
+function overdueOf({ t, now }: Ask, { overdue, latest, of, sent_at }: MoneyList['unshown']): Block[] {
+  if (latest === null || of === null || sent_at === null) return []
   const title = t('money.overdue', { count: overdue, latest })
+  const asks = t(isLookedFor({ sent_at }, now) ? 'money.overdue_asked' : 'money.overdue_unasked', {
+    number: latest,
+  })
+  const todo = joined([asks, t('money.overdue_todo', { number: latest, of })], ' ')
   const next = { to: moneyPath('refunds', latest), text: t('money.show_it') }
-  return [{ notice: 'warn', title, todo: t('money.overdue_todo', { number: latest, of }), next }]
+  return [{ notice: 'warn', title, todo, next }]
 }
 
 function unknownOf(
@@ -279,8 +283,8 @@ export function entryShown(ask: Ask, entry: Details): Shown {
   const isRefund = 'outer_refund_no' in entry
   const number = entryNumber(entry)
   const to = pathOf(entry)
-  const isUnknown = entry.state === 'unknown'
-  const canSettle = isRefund && (isUnknown || entry.state === 'requested' || isUnshown(entry))
+  const isForPerson = entry.state === 'unknown' || ('shown_at' in entry && isOverdue(entry, ask.now))
+  const canSettle = isRefund && (isOpen(entry) || isUnshown(entry))
   return {
     title: t(isRefund ? 'money.refund' : 'money.topup', { number }),
     aside: stateOf(ask, entry),
@@ -288,7 +292,7 @@ export function entryShown(ask: Ask, entry: Details): Shown {
       ...(canSettle
         ? [actionForm(ask, { to: `${to}/settle`, label: t('money.settle'), role: 'admin', tone: 'main' })]
         : []),
-      ...(isUnknown ? [resolveForm(ask, to)] : []),
+      ...(isForPerson ? [resolveForm(ask, to)] : []),
     ],
     topics: ['money'],
     blocks: [
@@ -306,12 +310,14 @@ export function entryShown(ask: Ask, entry: Details): Shown {
         ],
       },
       { section: t('money.story'), blocks: [...earlierChecks(ask, entry), story(ask, entry)] },
-      ...(isUnknown ? [{ section: t('money.for_vendor'), blocks: [{ copy: vendorText(ask, entry) }] }] : []),
+      ...(isForPerson
+        ? [{ section: t('money.for_vendor'), blocks: [{ copy: vendorText(ask, entry) }] }]
+        : []),
       {
         commands: t('runs.decide'),
         lines: [
           ...(canSettle ? [`refund settle ${number}`] : []),
-          ...(isUnknown ? [`${commandOf(entry)} resolve ${number} --as accepted --reason "…"`] : []),
+          ...(isForPerson ? [`${commandOf(entry)} resolve ${number} --as accepted --reason "…"`] : []),
         ],
       },
     ],
@@ -386,13 +392,10 @@ function meaning(ask: Ask, entry: Details): Block[] {
     return [
       { notice: 'info', title: t('money.requested'), todo: t(`money.requested.remedy.${commandOf(entry)}`) },
     ]
-  if (
-    'shown_at' in entry &&
-    isUnshown(entry) &&
-    ask.now.getTime() - entry.sent_at.getTime() > COMPLETED_WITHIN_MS
-  ) {
-    const { outer_refund_no: latest, outer_trade_no: of } = entry
-    return overdueOf(ask, { count: 1, overdue: 1, latest, of }).map(block => ({ ...block, next: null }))
+  if ('shown_at' in entry && isOverdue(entry, ask.now)) {
+    const { outer_refund_no: latest, outer_trade_no: of, sent_at } = entry
+    const unshown = { count: 1, overdue: 1, latest, of, sent_at }
+    return overdueOf(ask, unshown).map(block => ({ ...block, next: null }))
   }
   if (state !== 'unknown') return []
   const why = code === null ? null : t('money.code_unlisted', { code: String(code) })

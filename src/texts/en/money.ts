@@ -6,8 +6,12 @@ export const money = {
     'No outcome is unknown. {count, plural, one {# refund is} other {# refunds are}} accepted by the platform and not shown as completed yet; nothing to do for a day.',
   'money.overdue':
     '{count, plural, one {Refund {latest} was accepted by the platform more than a day ago, and nothing shows that it is completed.} other {# refunds were accepted by the platform more than a day ago, and nothing shows that they are completed; the latest is {latest}.}}',
+  'money.overdue_asked':
+    'For a week, and unless calls are paused or halted, a worker asks the order record twice a day; `dirsync refund settle {number}` asks now.',
+  'money.overdue_unasked':
+    'A week after it was sent, the order record is asked no more; `dirsync refund settle {number}` asks it.',
   'money.overdue_todo':
-    'A worker asks the order record twice a day; `dirsync refund settle {number}` asks now. If it does not show the refund, look order {of} up in the platform’s back office, or ask its support: the platform sends nothing for a refund that fails. NOTIFICATION_URL or MIRRORS=orders shows completed refunds sooner.',
+    'If it does not show the refund, look order {of} up in the platform’s back office, or ask its support, and record the answer (`dirsync refund resolve {number}`): the platform sends nothing for a refund that fails. NOTIFICATION_URL or MIRRORS=orders shows completed refunds sooner.',
   'money.refunds': 'Refunds',
   'money.topups': 'Top-ups',
   'money.restored':

@@ -487,7 +487,7 @@ export const saidTexts = {
   'said.refund_is_sent': 'refund {number} is being sent at this moment: look again in a minute',
   'said.topup_is_sent': 'top-up {number} is being sent at this moment: look again in a minute',
   'said.refund_is_known':
-    'refund {number} is {money_state}: a person decides only where the outcome is unknown',
+    'refund {number} is {money_state}: a person decides only where the outcome is unknown, or nothing shows a day later that an accepted one is completed',
   'said.topup_is_known':
     'top-up {number} is {money_state}: a person decides only where the outcome is unknown',
   'said.order_changed':

@@ -533,7 +533,8 @@ export const failures = {
   'said.no_such_topup': '没有充值 {number}',
   'said.refund_is_sent': '退款 {number} 正在发送：请一分钟后再看',
   'said.topup_is_sent': '充值 {number} 正在发送：请一分钟后再看',
-  'said.refund_is_known': '退款 {number} 的状态为“{money_state}”：只有结果未知时才由人登记',
+  'said.refund_is_known':
+    '退款 {number} 的状态为“{money_state}”：只有结果未知，或受理一天后仍无信息表明已完成时，才由人登记',
   'said.topup_is_known': '充值 {number} 的状态为“{money_state}”：只有结果未知时才由人登记',
   'said.order_changed':
     '未发送任何内容：询问之后，订单 {trade} 的已退金额有变化；请先确认是否仍需这笔退款，再重新发送',

@@ -579,8 +579,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '曾认定为未执行，而平台表明其已执行的时间；对于未执行的：其订单显示的退款多于 dirsync 其他退款之和的时间，或曾认定为已执行、而平台答复已拒绝的时间',
   'When the order record, or the mirror, was first seen to show this accepted refund':
     '订单记录或镜像首次显示这笔已受理退款的时间',
-  'Refunds of the last seven days that the platform accepted, of which neither a notification, nor the order record, nor the mirror has shown that they are completed; those sent more than a day ago, the latest of these and its order':
-    '最近七天内平台已受理、但通知、订单记录和镜像均未表明已完成的退款；其中发送超过一天的数量、最近一笔及其订单',
+  'Refunds that the platform accepted, of which neither a notification, nor the order record, nor the mirror has shown that they are completed; those sent more than a day ago, the latest of these, its order, and when it was sent':
+    '平台已受理、但通知、订单记录和镜像均未表明已完成的退款；其中发送超过一天的数量、最近一笔及其订单和发送时间',
   'How often the order record was asked about it': '就此查询订单记录的次数',
   'What the order was paid with, as far as the mirror knows; null: it does not, or with several':
     '镜像所知的订单支付方式；null 表示不知道，或有多种',

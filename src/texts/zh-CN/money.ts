@@ -8,8 +8,11 @@ export const money = {
     '没有结果未知的交易。{count, plural, other {# 笔退款}}已被平台受理，尚未显示为已完成；一天内无需处理。',
   'money.overdue':
     '平台在一天前已受理 {count, plural, other {# 笔退款}}，但没有任何信息表明其已完成；最近一笔为 {latest}。',
+  'money.overdue_asked':
+    '一周之内，只要调用未暂停或停止，工作进程每天查询两次订单记录；`dirsync refund settle {number}` 可立即查询。',
+  'money.overdue_unasked': '发送一周后不再查询订单记录；`dirsync refund settle {number}` 可再次查询。',
   'money.overdue_todo':
-    '工作进程每天查询两次订单记录；`dirsync refund settle {number}` 可立即查询。如果其中没有这笔退款，请在平台后台查询订单 {of}，或咨询平台方：平台不会通知失败的退款。设置 NOTIFICATION_URL 或 MIRRORS=orders 后，可更早得知退款已完成。',
+    '如果其中没有这笔退款，请在平台后台查询订单 {of}，或咨询平台方，并登记结果（`dirsync refund resolve {number}`）：平台不会通知失败的退款。设置 NOTIFICATION_URL 或 MIRRORS=orders 后，可更早得知退款已完成。',
   'money.refunds': '退款',
   'money.topups': '充值',
   'money.restored':

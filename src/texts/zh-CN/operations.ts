@@ -126,8 +126,8 @@ export const operationSummaries: Readonly<Record<string, string>> = {
     '一笔充值：发送了什么、已知的结果、经过，以及接下来会发生什么',
   'Look up the outcome of a refund in its order record now; read-only, nothing is sent again':
     '立即从订单记录中查询退款结果；只读，不会重新发送',
-  'Record the outcome of a refund whose outcome is unknown; nothing is sent':
-    '登记结果未知的退款的结果；不发送任何内容',
+  'Record the outcome of a refund whose outcome is unknown, or that nothing shows a day after it was accepted; nothing is sent':
+    '登记结果未知、或受理一天后仍无信息表明已完成的退款的结果；不发送任何内容',
   'Record the outcome of a top-up whose outcome is unknown; nothing is sent':
     '登记结果未知的充值的结果；不发送任何内容',
   'Curves of the last 24 hours, 30 days, or between two moments within 36 days: share in sync, open cases, work, calls':
