@@ -3,6 +3,7 @@ import type { ClientBase, Pool } from '../lib/database.ts'
 import { onlyRow } from '../lib/database.ts'
 import type { RefundNotification } from '../platform/notification.ts'
 import { cents, NOT_CARRIED_OUT_AFTER_MS, type RefundVerdict } from '../platform/refund-settlement.ts'
+import { PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { REFUSED_OF_DAY } from '../sync/health/health.ts'
 import { HALTS_OF_OTHERS, isInForceFor, PROBE_IS_DUE } from '../sync/outbox/halts.ts'
 import { type Said, toStore } from '../texts/message.ts'
@@ -34,6 +35,8 @@ export interface ReadRefund extends Refund {
 }
 
 const LONGEST_PAUSE_S = 600
+
+const { COMPLETED, REFUNDED } = PAYMENT_ORDER_STATUS
 
 /** SQL: from one check of the order record to the next, after so many before it: 5 s, doubling up to 10 minutes. */
 const pauseAfter = (checks: string) =>
@@ -243,20 +246,34 @@ export async function nextUnshown(db: Pool): Promise<(Refund & { claimed_at: Dat
   return rows[0] ?? null
 }
 
-/** SQL: refunds that the mirror shows, by order; each payment order once, as in {@link tradeNumbersOf}. */
+/**
+ * SQL: refunds that the mirror shows, by order, and since when; each payment order once, as in {@link tradeNumbersOf}. Not of an order
+ * that is only being refunded, which may fail, nor of one that the platform no longer has.
+ */
 const mirroredRefunds = (which: string) => `
-  select out_trade_no as outer_trade_no, sum(refund_amount) as refunded
-  from (select distinct on (out_trade_no, trade_no) out_trade_no, refund_amount from dirsync.payment_order
+  select out_trade_no as outer_trade_no, sum(refund_amount) as refunded, max(changed_at) as seen_at
+  from (select distinct on (out_trade_no, trade_no) out_trade_no, refund_amount, changed_at,
+               gone_at is null and coalesce(status in (${COMPLETED.value}, ${REFUNDED.value}), false) as is_over
+        from dirsync.payment_order
         where out_trade_no in (select outer_trade_no from dirsync.refund where ${which})
         order by out_trade_no, trade_no, changed_at desc, enterprise_code desc) orders
-  group by out_trade_no`
+  group by out_trade_no having bool_and(is_over)`
 
 /** What the record of one order shows refunded; null: look at what the mirror shows of all orders. */
 type ShownRefunds = { outer_trade_no: string; refunded: string } | null
 
+/** SQL: what is shown refunded of orders. @param which the refunds to look for in the mirror */
+const shownOf = (shown: ShownRefunds, which: string) =>
+  shown === null
+    ? mirroredRefunds(which)
+    : 'select $1::text as outer_trade_no, $2::numeric as refunded, now() as seen_at'
+
+const valuesOf = (shown: ShownRefunds) => (shown === null ? [] : [shown.outer_trade_no, shown.refunded])
+
 /** Compares refunds with what is shown of their orders, as often as either is read. */
 export async function compareWithShown(db: Pool, shown: ShownRefunds): Promise<void> {
   await noteShown(db, shown)
+  await takeBack(db, shown)
   await noteSurplus(db, shown)
 }
 
@@ -264,7 +281,7 @@ export async function compareWithShown(db: Pool, shown: ShownRefunds): Promise<v
 async function noteShown(db: Pool, shown: ShownRefunds): Promise<void> {
   await db.query(
     `with shown as (
-       ${shown === null ? mirroredRefunds(IS_UNSHOWN) : 'select $1::text as outer_trade_no, $2::numeric as refunded'}
+       ${shownOf(shown, IS_UNSHOWN)}
      ), told as (
        select r.outer_refund_no
        from dirsync.refund r join shown using (outer_trade_no)
@@ -279,7 +296,21 @@ async function noteShown(db: Pool, shown: ShownRefunds): Promise<void> {
      )
      update dirsync.refund r set shown_at = now()
      from told where r.outer_refund_no = told.outer_refund_no and ${IS_UNSHOWN}`,
-    shown === null ? [] : [shown.outer_trade_no, shown.refunded],
+    valuesOf(shown),
+  )
+}
+
+/** SQL: it was shown, and is still looked at: it may have failed after that. */
+const MAY_BE_TAKEN_BACK = `(state = 'accepted' and shown_at is not null and resolved_by is null and not ${sentBefore(LOOKED_FOR_MS)})`
+
+/** Has accepted refunds looked for again of whose order less is shown than with them, since they were shown. */
+async function takeBack(db: Pool, shown: ShownRefunds): Promise<void> {
+  await db.query(
+    `with shown as (${shownOf(shown, MAY_BE_TAKEN_BACK)})
+     update dirsync.refund r set shown_at = null
+     from shown where r.outer_trade_no = shown.outer_trade_no and ${MAY_BE_TAKEN_BACK}
+       and shown_at < seen_at and refunded < refunded_before + refund_amount`,
+    valuesOf(shown),
   )
 }
 
@@ -291,7 +322,7 @@ async function noteShown(db: Pool, shown: ShownRefunds): Promise<void> {
 async function noteSurplus(db: Pool, shown: ShownRefunds): Promise<void> {
   await db.query(
     `with shown as (
-       ${shown === null ? mirroredRefunds(`${MAY_STILL_COME} and contradicted_at is null`) : 'select $1::text as outer_trade_no, $2::numeric as refunded'}
+       ${shownOf(shown, `${MAY_STILL_COME} and contradicted_at is null`)}
      ), fitting as (
        select distinct on (outer_trade_no) r.outer_refund_no
        from dirsync.refund r join shown using (outer_trade_no)
@@ -309,7 +340,7 @@ async function noteSurplus(db: Pool, shown: ShownRefunds): Promise<void> {
      update dirsync.refund r set contradicted_at = now()
      from fitting where r.outer_refund_no = fitting.outer_refund_no
        and state = 'rejected' and contradicted_at is null`,
-    shown === null ? [] : [shown.outer_trade_no, shown.refunded],
+    valuesOf(shown),
   )
 }
 

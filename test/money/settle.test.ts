@@ -713,7 +713,12 @@ describe('a refund that the platform has accepted', () => {
     expect(await readUnshown(refunds.store.pool)).toMatchObject({ count: 1, overdue: 0, latest: null })
     expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'accepted', shown_at: null })
     await refunds.age(DAY + 1)
-    expect(await readUnshown(refunds.store.pool)).toEqual({ count: 1, overdue: 1, latest: NO, of: ORDER })
+    expect(await readUnshown(refunds.store.pool)).toMatchObject({
+      count: 1,
+      overdue: 1,
+      latest: NO,
+      of: ORDER,
+    })
     await caughtUp()
     const shown = await settleNow(refunds.deps, NO)
     expect(shown).toMatchObject({ state: 'accepted', shown_at: expect.any(Date) })
@@ -767,6 +772,42 @@ describe('a refund that the platform has accepted', () => {
     await refunds.store.pool.query('update dirsync.payment_order set refund_amount = 4')
     settler()
     await until(async () => (await refunds.refund())?.shown_at)
+  })
+
+  test('is not completed while its order is only being refunded, which may fail', async () => {
+    await mirrored()
+    const shows = (status: number, refunded: string, gone: string | null = null) =>
+      refunds.store.pool.query(
+        `update dirsync.payment_order set status = $1, refund_amount = $2, gone_at = $3, changed_at = clock_timestamp()`,
+        [status, refunded, gone],
+      )
+    const shownAt = async () => {
+      await compareWithShown(refunds.store.pool, null)
+      return (await refunds.refund())?.shown_at
+    }
+    await shows(5, '4.00')
+    expect(await shownAt()).toBeNull()
+    await shows(6, '4.00', '2026-11-01')
+    expect(await shownAt()).toBeNull()
+    await shows(6, '4.00')
+    expect(await shownAt()).toEqual(expect.any(Date))
+  })
+
+  test('is looked for again once less is shown, and not because the mirror was read before', async () => {
+    await mirrored()
+    const { pool } = refunds.store
+    await pool.query(`update dirsync.payment_order set refund_amount = 0, changed_at = clock_timestamp()`)
+    await caughtUp()
+    expect((await settleNow(refunds.deps, NO)).shown_at).toEqual(expect.any(Date))
+    await compareWithShown(pool, null)
+    expect((await refunds.refund())?.shown_at).toEqual(expect.any(Date))
+    await pool.query(`update dirsync.payment_order set changed_at = clock_timestamp()`)
+    await compareWithShown(pool, null)
+    expect(await readUnshown(pool)).toMatchObject({ count: 1 })
+    await settleNow(refunds.deps, NO)
+    await behind()
+    await readRefundedSoFar(refunds.deps, { outer_trade_no: ORDER, enterprise_code: '' }, {})
+    expect(await readUnshown(pool)).toMatchObject({ count: 1 })
   })
 
   test('is completed once the record shows it that is read before another one, which is not', async () => {
