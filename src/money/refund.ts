@@ -46,6 +46,22 @@ const pauseAfter = (checks: string) =>
 const CHECK_IS_DUE = `(next_settle_at <= now()
   or next_settle_at > now() + ${LONGEST_PAUSE_S} * interval '1 second')`
 
+/**
+ * Halts that an answer of the order record does not disprove. Its parameters (section 4.11) do not name `enterprise_code`, so a
+ * platform may answer without having looked at it.
+ */
+export const NOT_DISPROVED = [...HALTS_OF_OTHERS, 'enterprise_code']
+
+/** SQL: the order record of a refund `r` may be asked: no halt `h` forbids it. @param isProbe asking is a probe of the halt */
+const mayBeAsked = (isProbe: string) => `not exists (
+  select from dirsync.halt h
+  where ${isInForceFor('r.enterprise_code')} and ${isNone(HALTS_OF_OTHERS)} and not (${isProbe}))`
+
+/** SQL: a halt `h` is of none of these categories. */
+function isNone(categories: readonly string[]): string {
+  return `h.category not in (${categories.map(category => `'${category}'`).join(', ')})`
+}
+
 /** SQL: `asset_code` of the refunds of an order. */
 const assetOfOrder = (outerTradeNo: string) => `(
   select case when count(distinct o.asset_code) = 1 then min(o.asset_code) end
@@ -232,13 +248,13 @@ export async function readUnshown(db: Pool): Promise<Unshown> {
 }
 
 /**
- * The next accepted refund whose order record is to be asked whether it shows it: an hour after it was sent, and twice a day for a
+ * The next accepted refund whose order record is to be asked whether it shows it, which is no probe of a halt that it cannot disprove: an hour after it was sent, and twice a day for a
  * week. Null: none is due.
  */
 export async function nextUnshown(db: Pool): Promise<(Refund & { claimed_at: Date }) | null> {
   const { rows } = await db.query<Refund & { claimed_at: Date }>(
     `select *, now() as claimed_at from dirsync.refund r
-     where ${IS_UNSHOWN} and not ${IS_LOST} and sent_at < now() - interval '1 hour'
+     where ${IS_UNSHOWN} and ${mayBeAsked(`${isNone(NOT_DISPROVED)} and (${PROBE_IS_DUE})`)} and not ${IS_LOST} and sent_at < now() - interval '1 hour'
        and not exists (select from dirsync.refund_check c
                        where c.outer_refund_no = r.outer_refund_no and c.last_at > now() - interval '12 hours')
      order by sent_at limit 1`,
@@ -423,10 +439,7 @@ export async function claimUnknown(db: Pool, outerRefundNo: string | null): Prom
        select outer_refund_no from dirsync.refund r
        where state = 'unknown'
          and (outer_refund_no = $1
-              or $1::text is null and ${CHECK_IS_DUE}
-                 and not exists (select from dirsync.halt h
-                                 where ${isInForceFor('r.enterprise_code')} and h.category <> all ($2)
-                                   and not (${PROBE_IS_DUE})))
+              or $1::text is null and ${CHECK_IS_DUE} and ${mayBeAsked(PROBE_IS_DUE)})
        order by next_settle_at limit 1
        for update skip locked
      )
@@ -436,7 +449,7 @@ export async function claimUnknown(db: Pool, outerRefundNo: string | null): Prom
      from claimed where r.outer_refund_no = claimed.outer_refund_no
      returning r.*, (extract(epoch from now() - sent_at) * 1000)::float8 as age_ms, now() as claimed_at,
                ${misfitOf('r.outer_refund_no')} as misfit_at`,
-    [outerRefundNo, HALTS_OF_OTHERS],
+    [outerRefundNo],
   )
   return rows[0] ?? null
 }

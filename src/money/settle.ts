@@ -14,7 +14,7 @@ import {
 } from '../platform/refund-settlement.ts'
 import { enterpriseParams } from '../platform/request.ts'
 import { meaningOf, PAYMENT_ORDER_STATUS } from '../platform/states.ts'
-import { forbidding, HALTS_OF_OTHERS, liftHalts } from '../sync/outbox/halts.ts'
+import { forbidding, liftHalts } from '../sync/outbox/halts.ts'
 import { inEnglish, type Message, message } from '../texts/message.ts'
 import { JournalError, type SendDeps } from './journal.ts'
 import { adoptMoney } from './open.ts'
@@ -26,6 +26,7 @@ import {
   earlierRefunds,
   isUnshown,
   knownRefunded,
+  NOT_DISPROVED,
   nextUnshown,
   noteCheck,
   type ReadRefund,
@@ -41,11 +42,6 @@ const LOOK_EVERY_MS = 2000
 const COMPARE_EVERY_MS = 60_000
 /** Settling yields to calls that a person waits for. */
 const PRIORITY = 1
-/**
- * Halts that an answer of the order record does not disprove. Its parameters (section 4.11) do not name `enterprise_code`, so a
- * platform may answer without having looked at it.
- */
-const NOT_DISPROVED = [...HALTS_OF_OTHERS, 'enterprise_code']
 
 export interface SettleDeps extends SendDeps {
   /** Milliseconds after which a refund that no record shows counts as not carried out. */

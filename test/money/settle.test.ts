@@ -764,6 +764,35 @@ describe('a refund that the platform has accepted', () => {
     await until(async () => (await looks()) === 2)
   })
 
+  test.each([
+    ['before its next probe', 'credentials', '4 minutes'],
+    ['as an answer of the record does not disprove', 'enterprise_code', '-1 minute'],
+  ])(
+    'is looked for although an older one is of an enterprise that is halted: %s',
+    async (_, category, probe) => {
+      const { pool } = refunds.store
+      await sendRefund(
+        refunds.deps,
+        { ...REQUEST, outerTradeNo: ORDER.replace('T1', 'T2'), outerRefundNo: `${NO}-2` },
+        asTester,
+      )
+      await pool.query(
+        `update dirsync.refund set enterprise_code = 'E1', sent_at = sent_at - interval '1 minute' where outer_refund_no = $1`,
+        [NO],
+      )
+      await pool.query(
+        `insert into dirsync.halt (scope, category, message, remedy, since, next_probe_at)
+       values ('E1', $1, '[]', '[]', now() - interval '1 minute', now() + $2::interval)`,
+        [category, probe],
+      )
+      await refunds.age(2 * 60)
+      settler()
+      await until(async () => (await refunds.refund(`${NO}-2`))?.shown_at)
+      expect(await refunds.store.rows('select probes from dirsync.halt')).toEqual([{ probes: 0 }])
+      expect((await refunds.refund())?.settle_attempts).toBe(0)
+    },
+  )
+
   test('is completed once the mirror shows it', async () => {
     await mirrored()
     await refunds.store.pool.query('update dirsync.payment_order set refund_amount = 3.99')
