@@ -193,9 +193,9 @@ export async function knownRefunded(
     `with sums as (
        -- What was shown before a refund does not have that one, nor those after it.
        select coalesce(refunded_before, 0) as before,
-              sum(refund_amount) filter (where is_done) over (order by sent_at desc) as done,
+              sum(refund_amount) filter (where is_done) over (order by id desc) as done,
               sum(refund_amount) filter (where is_done and is_fresh and resolved_by is null)
-                over (order by sent_at desc) as fresh,
+                over (order by id desc) as fresh,
               is_fresh
        from dirsync.refund
        cross join lateral (select state in ('accepted', 'notified') as is_done,
@@ -304,9 +304,9 @@ async function noteShown(db: Pool, shown: ShownRefunds): Promise<void> {
        cross join lateral (
          -- Where it is not known, what was refunded before the first one, and those since.
          select coalesce(r.refunded_before,
-                         (array_agg(o.refunded_before order by o.sent_at))[1]
+                         (array_agg(o.refunded_before order by o.id))[1]
                            + coalesce(sum(o.refund_amount) filter (
-                               where o.sent_at < r.sent_at and o.state in ('accepted', 'notified')), 0)) as before
+                               where o.id < r.id and o.state in ('accepted', 'notified')), 0)) as before
          from dirsync.refund o where o.outer_trade_no = r.outer_trade_no) order_of
        where ${IS_UNSHOWN} and refunded >= before + refund_amount
      )
@@ -344,14 +344,14 @@ async function noteSurplus(db: Pool, shown: ShownRefunds): Promise<void> {
        from dirsync.refund r join shown using (outer_trade_no)
        cross join lateral (
          -- Where it is not known, what was refunded before the first one. Without that, the sum says nothing.
-         select coalesce(r.refunded_before, (array_agg(o.refunded_before order by o.sent_at))[1]) as before,
+         select coalesce(r.refunded_before, (array_agg(o.refunded_before order by o.id))[1]) as before,
                 coalesce(sum(o.refund_amount) filter (
                   where o.outer_refund_no <> r.outer_refund_no
-                    and (r.refunded_before is null or o.sent_at > r.sent_at)
+                    and (r.refunded_before is null or o.id > r.id)
                     and (o.state <> 'rejected' or o.contradicted_at > o.settled_at)), 0) as others
          from dirsync.refund o where o.outer_trade_no = r.outer_trade_no) order_of
        where ${MAY_STILL_COME} and contradicted_at is null and refunded - before - others >= refund_amount
-       order by outer_trade_no, sent_at
+       order by outer_trade_no, id
      )
      update dirsync.refund r set contradicted_at = now()
      from fitting where r.outer_refund_no = fitting.outer_refund_no
@@ -374,7 +374,7 @@ export async function earlierRefunds(db: Pool, outerTradeNo: string): Promise<Ea
   const { rows } = await db.query<EarlierRefund>(
     `select outer_refund_no, refund_amount, state, sent_at, ${MAY_STILL_COME} as may_still_come
      from dirsync.refund where outer_trade_no = $1
-     order by sent_at desc, outer_refund_no desc limit ${EARLIER_REFUNDS}`,
+     order by id desc limit ${EARLIER_REFUNDS}`,
     [outerTradeNo],
   )
   return rows
@@ -396,7 +396,7 @@ export async function tradeNumbersOf(
      ), named as (
        select distinct on (trade_no) trade_no, enterprise_code
        from dirsync.refund where outer_trade_no = $1 and trade_no <> ''
-       order by trade_no, sent_at desc
+       order by trade_no, id desc
      )
      select * from mirrored
      union all

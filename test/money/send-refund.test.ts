@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createPool } from '../../src/lib/database.ts'
 import {
   claimUnknown,
+  knownRefunded,
   noteCheck,
   recordNotification,
   refundJournal,
@@ -73,6 +74,16 @@ describe('a refund', () => {
   test('leaves nothing of its reason and its recipient in the journal', async () => {
     await sendRefund(refunds.deps, { ...REQUEST, reason: 'Person 1 moved', tradeInfo: undefined }, ME)
     expect(JSON.stringify(await refunds.refund())).not.toContain('Person')
+  })
+
+  test('counts once for the next ones although the clock of its sender was ahead', async () => {
+    const sendOne = (no: number) =>
+      send({ refundAmount: '3.00', outerRefundNo: `${REQUEST.outerRefundNo}-${no}` })
+    await sendOne(1)
+    await refunds.store.pool.query(`update dirsync.refund set sent_at = sent_at + interval '1 hour'`)
+    await sendOne(2)
+    expect(await knownRefunded(refunds.store.pool, ORDER)).toEqual({ atLeast: '6.00', confirmed: '6.00' })
+    expect(await sendOne(3)).toMatchObject({ state: 'accepted' })
   })
 
   test('is one of several: the next one knows what was refunded before', async () => {
