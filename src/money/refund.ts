@@ -248,8 +248,8 @@ export async function readUnshown(db: Pool): Promise<Unshown> {
 }
 
 /**
- * The next accepted refund whose order record is to be asked whether it shows it, which is no probe of a halt that it cannot disprove: an hour after it was sent, and twice a day for a
- * week. Null: none is due.
+ * The next accepted refund whose order record is to be asked whether it shows it: an hour after it was sent, and twice a day for a
+ * week. It is no probe of a halt that the answer does not disprove. Null: none is due.
  */
 export async function nextUnshown(db: Pool): Promise<(Refund & { claimed_at: Date }) | null> {
   const { rows } = await db.query<Refund & { claimed_at: Date }>(
@@ -263,12 +263,14 @@ export async function nextUnshown(db: Pool): Promise<(Refund & { claimed_at: Dat
 }
 
 /**
- * SQL: refunds that the mirror shows, by order, and since when; each payment order once, as in {@link tradeNumbersOf}. Not of an order
- * that is only being refunded, which may fail, nor of one that the platform no longer has.
+ * SQL: refunds that the mirror shows, by order, since when, and whether they are all that was paid; each payment order once, as in
+ * {@link tradeNumbersOf}. Not of an order that is only being refunded, which may fail, nor of one that the platform no longer has.
  */
 const mirroredRefunds = (which: string) => `
-  select out_trade_no as outer_trade_no, sum(refund_amount) as refunded, max(changed_at) as seen_at
+  select out_trade_no as outer_trade_no, sum(refund_amount) as refunded, max(changed_at) as seen_at,
+         bool_and(is_full) as is_full
   from (select distinct on (out_trade_no, trade_no) out_trade_no, refund_amount, changed_at,
+               coalesce(status = ${REFUNDED.value} and refund_amount >= pay_amount, false) as is_full,
                gone_at is null and coalesce(status in (${COMPLETED.value}, ${REFUNDED.value}), false) as is_over
         from dirsync.payment_order
         where out_trade_no in (select outer_trade_no from dirsync.refund where ${which})
@@ -282,7 +284,7 @@ type ShownRefunds = { outer_trade_no: string; refunded: string } | null
 const shownOf = (shown: ShownRefunds, which: string) =>
   shown === null
     ? mirroredRefunds(which)
-    : 'select $1::text as outer_trade_no, $2::numeric as refunded, now() as seen_at'
+    : 'select $1::text as outer_trade_no, $2::numeric as refunded, now() as seen_at, false as is_full'
 
 const valuesOf = (shown: ShownRefunds) => (shown === null ? [] : [shown.outer_trade_no, shown.refunded])
 
@@ -293,7 +295,10 @@ export async function compareWithShown(db: Pool, shown: ShownRefunds): Promise<v
   await noteSurplus(db, shown)
 }
 
-/** Marks accepted refunds that are shown: what was refunded before, and they themselves. */
+/**
+ * Marks accepted refunds that are shown: what was refunded of the order before, and all that may have been carried out since, so that
+ * no other one is taken for it. Also where the mirror shows that the whole order is refunded.
+ */
 async function noteShown(db: Pool, shown: ShownRefunds): Promise<void> {
   await db.query(
     `with shown as (
@@ -302,13 +307,14 @@ async function noteShown(db: Pool, shown: ShownRefunds): Promise<void> {
        select r.outer_refund_no
        from dirsync.refund r join shown using (outer_trade_no)
        cross join lateral (
-         -- Where it is not known, what was refunded before the first one, and those since.
-         select coalesce(r.refunded_before,
-                         (array_agg(o.refunded_before order by o.id))[1]
-                           + coalesce(sum(o.refund_amount) filter (
-                               where o.id < r.id and o.state in ('accepted', 'notified')), 0)) as before
-         from dirsync.refund o where o.outer_trade_no = r.outer_trade_no) order_of
-       where ${IS_UNSHOWN} and refunded >= before + refund_amount
+         -- Where it is not known, what was refunded before an earlier one.
+         select sum(o.refund_amount) + min(known.refunded_before) as sum
+         from (select id, refunded_before from dirsync.refund b
+               where b.outer_trade_no = r.outer_trade_no and b.id <= r.id and refunded_before is not null
+               order by id desc limit 1) known
+         join dirsync.refund o on o.outer_trade_no = r.outer_trade_no and o.id >= known.id
+         where state <> 'rejected' or ${MAY_STILL_COME}) perhaps
+       where ${IS_UNSHOWN} and (is_full or refunded >= perhaps.sum)
      )
      update dirsync.refund r set shown_at = now()
      from told where r.outer_refund_no = told.outer_refund_no and ${IS_UNSHOWN}`,

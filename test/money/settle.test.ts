@@ -822,6 +822,35 @@ describe('a refund that the platform has accepted', () => {
     expect(await shownAt()).toEqual(expect.any(Date))
   })
 
+  test('is completed once the mirror shows the whole order refunded, whatever was refunded before it', async () => {
+    const { pool } = refunds.store
+    await pool.query('update dirsync.refund set refunded_before = null')
+    await mirrored()
+    const shownAt = async (status: number, paid: string) => {
+      await pool.query(`update dirsync.payment_order set status = $1, pay_amount = $2, refund_amount = 4`, [
+        status,
+        paid,
+      ])
+      await compareWithShown(pool, null)
+      return (await refunds.refund())?.shown_at
+    }
+    expect(await shownAt(3, '4.00')).toBeNull()
+    expect(await shownAt(6, '5.00')).toBeNull()
+    expect(await shownAt(6, '4.00')).toEqual(expect.any(Date))
+  })
+
+  test('is not taken for another one of its order of which it cannot be told apart', async () => {
+    const other = `${NO}-2`
+    await sendRefund(refunds.deps, { ...REQUEST, outerRefundNo: other }, asTester)
+    const shownAt = async (refunded: string) => {
+      await compareWithShown(refunds.store.pool, { outer_trade_no: ORDER, refunded })
+      return [(await refunds.refund())?.shown_at, (await refunds.refund(other))?.shown_at]
+    }
+    // One of the two was completed.
+    expect(await shownAt('4.00')).toEqual([null, null])
+    expect(await shownAt('8.00')).toEqual([expect.any(Date), expect.any(Date)])
+  })
+
   test('is looked for again once less is shown, and not because the mirror was read before', async () => {
     await mirrored()
     const { pool } = refunds.store
