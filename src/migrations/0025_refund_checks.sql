@@ -35,6 +35,8 @@ comment on column dirsync.refund.shown_at is
   'When the order record, or the mirror, was first seen to show this accepted refund; null: neither was, or its notification came.';
 -- Those of before were not looked for, and nobody is to be told of all of them.
 update dirsync.refund set shown_at = settled_at where state = 'accepted' and sent_at < now() - interval '7 days';
+comment on column dirsync.refund.next_settle_at is
+  'When to ask the order record again; null: it cannot help, or the outcome is known, or it was not asked yet whether it shows an accepted refund.';
 create index refund_unshown on dirsync.refund (sent_at)
   where state = 'accepted' and shown_at is null and resolved_by is null;
 -- Those that may yet turn out to be carried out are compared with the mirror.

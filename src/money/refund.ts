@@ -43,8 +43,8 @@ const pauseAfter = (checks: string) =>
   `least(5 * 2 ^ least(${checks}, 10), ${LONGEST_PAUSE_S}) * interval '1 second'`
 
 /** SQL: it is time to check. A pause longer than any means that the clock was put back. */
-const CHECK_IS_DUE = `(next_settle_at <= now()
-  or next_settle_at > now() + ${LONGEST_PAUSE_S} * interval '1 second')`
+const isDue = (longestPauseS: number) => `(next_settle_at <= now()
+  or next_settle_at > now() + ${longestPauseS} * interval '1 second')`
 
 /**
  * Halts that an answer of the order record does not disprove. Its parameters (section 4.11) do not name `enterprise_code`, so a
@@ -96,6 +96,9 @@ export function isUnshown({
 const COMPLETED_WITHIN_MS = NOT_CARRIED_OUT_AFTER_MS
 /** For how long a worker asks the order record whether it shows an accepted refund. */
 const LOOKED_FOR_MS = 7 * 86_400_000
+
+/** How long it is from one of these questions to the next. */
+const LOOKED_FOR_EVERY_S = 43_200
 
 const sentBefore = (ms: number) => `sent_at < now() - interval '${ms} milliseconds'`
 
@@ -248,18 +251,36 @@ export async function readUnshown(db: Pool): Promise<Unshown> {
 }
 
 /**
- * The next accepted refund whose order record is to be asked whether it shows it: an hour after it was sent, and twice a day for a
- * week. It is no probe of a halt that the answer does not disprove. Null: none is due.
+ * Claims an accepted refund whose order record is to be asked whether it shows it: an hour after it was sent, and twice a day for a
+ * week. It is no probe of a halt that the answer does not disprove. Without an answer it is due again in an hour. Null: none is due.
  */
-export async function nextUnshown(db: Pool): Promise<(Refund & { claimed_at: Date }) | null> {
+export async function claimUnshown(db: Pool): Promise<(Refund & { claimed_at: Date }) | null> {
   const { rows } = await db.query<Refund & { claimed_at: Date }>(
-    `select *, now() as claimed_at from dirsync.refund r
-     where ${IS_UNSHOWN} and ${mayBeAsked(`${isNone(NOT_DISPROVED)} and (${PROBE_IS_DUE})`)} and not ${IS_LOST} and sent_at < now() - interval '1 hour'
-       and not exists (select from dirsync.refund_check c
-                       where c.outer_refund_no = r.outer_refund_no and c.last_at > now() - interval '12 hours')
-     order by sent_at limit 1`,
+    `with claimed as (
+       select outer_refund_no from dirsync.refund r
+       where ${IS_UNSHOWN} and not ${IS_LOST} and sent_at < now() - interval '1 hour'
+         and (next_settle_at is null or ${isDue(LOOKED_FOR_EVERY_S)})
+         and ${mayBeAsked(`${isNone(NOT_DISPROVED)} and (${PROBE_IS_DUE})`)}
+       order by sent_at limit 1
+       for update skip locked
+     )
+     update dirsync.refund r set next_settle_at = now() + interval '1 hour'
+     from claimed where r.outer_refund_no = claimed.outer_refund_no
+     returning r.*, now() as claimed_at`,
   )
   return rows[0] ?? null
+}
+
+/** Has an accepted refund looked for after half a day. One of the looks is half an hour before it is told to be overdue. */
+export async function lookLater(db: ClientBase | Pool, outerRefundNo: string): Promise<void> {
+  await db.query(
+    `update dirsync.refund
+     set next_settle_at = first + (floor(extract(epoch from now() - first) / ${LOOKED_FOR_EVERY_S}) + 1)
+                                  * ${LOOKED_FOR_EVERY_S} * interval '1 second'
+     from (select outer_refund_no as number, sent_at - interval '30 minutes' as first from dirsync.refund) grid
+     where outer_refund_no = $1 and number = $1 and ${IS_UNSHOWN}`,
+    [outerRefundNo],
+  )
 }
 
 /**
@@ -289,7 +310,7 @@ const shownOf = (shown: ShownRefunds, which: string) =>
 const valuesOf = (shown: ShownRefunds) => (shown === null ? [] : [shown.outer_trade_no, shown.refunded])
 
 /** Compares refunds with what is shown of their orders, as often as either is read. */
-export async function compareWithShown(db: Pool, shown: ShownRefunds): Promise<void> {
+export async function compareWithShown(db: ClientBase | Pool, shown: ShownRefunds): Promise<void> {
   await noteShown(db, shown)
   await takeBack(db, shown)
   await noteSurplus(db, shown)
@@ -299,7 +320,7 @@ export async function compareWithShown(db: Pool, shown: ShownRefunds): Promise<v
  * Marks accepted refunds that are shown: what was refunded of the order before, and all that may have been carried out since, so that
  * no other one is taken for it. Also where the mirror shows that the whole order is refunded.
  */
-async function noteShown(db: Pool, shown: ShownRefunds): Promise<void> {
+async function noteShown(db: ClientBase | Pool, shown: ShownRefunds): Promise<void> {
   await db.query(
     `with shown as (
        ${shownOf(shown, IS_UNSHOWN)}
@@ -316,7 +337,7 @@ async function noteShown(db: Pool, shown: ShownRefunds): Promise<void> {
          where state <> 'rejected' or ${MAY_STILL_COME}) perhaps
        where ${IS_UNSHOWN} and (is_full or refunded >= perhaps.sum)
      )
-     update dirsync.refund r set shown_at = now()
+     update dirsync.refund r set shown_at = now(), next_settle_at = null
      from told where r.outer_refund_no = told.outer_refund_no and ${IS_UNSHOWN}`,
     valuesOf(shown),
   )
@@ -326,7 +347,7 @@ async function noteShown(db: Pool, shown: ShownRefunds): Promise<void> {
 const MAY_BE_TAKEN_BACK = `(state = 'accepted' and shown_at is not null and resolved_by is null and not ${sentBefore(LOOKED_FOR_MS)})`
 
 /** Has accepted refunds looked for again of whose order less is shown than with them, since they were shown. */
-async function takeBack(db: Pool, shown: ShownRefunds): Promise<void> {
+async function takeBack(db: ClientBase | Pool, shown: ShownRefunds): Promise<void> {
   await db.query(
     `with shown as (${shownOf(shown, MAY_BE_TAKEN_BACK)})
      update dirsync.refund r set shown_at = null
@@ -341,7 +362,7 @@ async function takeBack(db: Pool, shown: ShownRefunds): Promise<void> {
  * other refunds of the journal make, those in doubt included: it may have been carried out after all, unless others have refunded the
  * order. Of several that fit, the first one, which is one of the others from then on.
  */
-async function noteSurplus(db: Pool, shown: ShownRefunds): Promise<void> {
+async function noteSurplus(db: ClientBase | Pool, shown: ShownRefunds): Promise<void> {
   await db.query(
     `with shown as (
        ${shownOf(shown, `${MAY_STILL_COME} and contradicted_at is null`)}
@@ -445,7 +466,7 @@ export async function claimUnknown(db: Pool, outerRefundNo: string | null): Prom
        select outer_refund_no from dirsync.refund r
        where state = 'unknown'
          and (outer_refund_no = $1
-              or $1::text is null and ${CHECK_IS_DUE} and ${mayBeAsked(PROBE_IS_DUE)})
+              or $1::text is null and ${isDue(LONGEST_PAUSE_S)} and ${mayBeAsked(PROBE_IS_DUE)})
        order by next_settle_at limit 1
        for update skip locked
      )
@@ -483,11 +504,16 @@ export async function checksOf(db: Pool, outerRefundNo: string): Promise<RefundC
   return rows.toSorted((one, other) => one.first_at.getTime() - other.first_at.getTime())
 }
 
-/** Records what a check of the order record found, whatever comes of it. */
-export async function noteCheck(db: Pool, outerRefundNo: string, found: Said): Promise<void> {
+/** Records what a check of the order record found, whatever comes of it. @param wasAsked false: nothing was sent */
+export async function noteCheck(
+  db: ClientBase | Pool,
+  outerRefundNo: string,
+  found: Said,
+  wasAsked = true,
+): Promise<void> {
   await db.query(
     `with counted as (
-       update dirsync.refund set settle_attempts = settle_attempts + 1 where outer_refund_no = $1
+       update dirsync.refund set settle_attempts = settle_attempts + 1 where outer_refund_no = $1 and $3
      ), again as (
        update dirsync.refund_check c set last_at = now(), times = c.times + 1
        where c.id = (select max(id) from dirsync.refund_check where outer_refund_no = $1) and c.message = $2
@@ -495,7 +521,7 @@ export async function noteCheck(db: Pool, outerRefundNo: string, found: Said): P
      )
      insert into dirsync.refund_check (outer_refund_no, message)
      select $1, $2 where not exists (select from again)`,
-    [outerRefundNo, toStore(found)],
+    [outerRefundNo, toStore(found), wasAsked],
   )
 }
 

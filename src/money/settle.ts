@@ -1,3 +1,4 @@
+import { transaction } from '../lib/database.ts'
 import { Loop } from '../lib/loop.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { failureReason, PlatformError } from '../platform/errors.ts'
@@ -21,13 +22,14 @@ import { adoptMoney } from './open.ts'
 import {
   type ClaimedRefund,
   claimUnknown,
+  claimUnshown,
   compareWithShown,
   type EarlierRefund,
   earlierRefunds,
   isUnshown,
   knownRefunded,
+  lookLater,
   NOT_DISPROVED,
-  nextUnshown,
   noteCheck,
   type ReadRefund,
   type Refund,
@@ -38,7 +40,7 @@ import {
 
 /** How often to look for refunds that are due. */
 const LOOK_EVERY_MS = 2000
-/** How often to compare refunds with the mirror, which is read far less often, and to look for those that should be completed. */
+/** How often to compare refunds with the mirror, which is read far less often. */
 const COMPARE_EVERY_MS = 60_000
 /** Settling yields to calls that a person waits for. */
 const PRIORITY = 1
@@ -59,9 +61,9 @@ export function refundSettler(deps: SettleDeps): Loop {
       if (performance.now() - comparedAt >= COMPARE_EVERY_MS) {
         comparedAt = performance.now()
         await compareWithShown(deps.pool, null)
-        await lookForDue(deps, signal)
       }
       await settleDue(deps, signal)
+      await lookForOne(deps, signal)
     },
     pauseMs: LOOK_EVERY_MS,
     failed: error => deps.logger.error({ error }, 'refunds cannot be settled; trying again'),
@@ -78,30 +80,28 @@ async function settleDue(deps: SettleDeps, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Looks for the refunds that the platform has accepted, and of which nothing has shown for a while that they are completed. */
-async function lookForDue(deps: SettleDeps, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    const refund = await nextUnshown(deps.pool)
-    if (refund === null) return
-    if (!(await askAsProbe(deps, refund, () => lookForAccepted(deps, refund, signal)))) return
-  }
+/**
+ * Looks for a refund that the platform has accepted, and of which nothing has shown for a while that it is completed. For one at a
+ * time: there may be many, and those whose outcome is unknown do not wait for them.
+ */
+async function lookForOne(deps: SettleDeps, signal: AbortSignal): Promise<void> {
+  const refund = signal.aborted ? null : await claimUnshown(deps.pool)
+  if (refund) await askAsProbe(deps, refund, () => lookForAccepted(deps, refund, signal))
 }
 
 /**
  * While the platform is halted, one refund at a time is let through, to see whether the halt is over.
  * @param ask resolves to whether the platform answered
- * @returns the same
  */
 async function askAsProbe(
   deps: SettleDeps,
   { enterprise_code, claimed_at }: Pick<ClaimedRefund, 'enterprise_code' | 'claimed_at'>,
   ask: () => Promise<boolean>,
-): Promise<boolean> {
+): Promise<void> {
   const { halt, isProbe } = await forbidding(deps.pool, enterprise_code)
-  if (halt) return false
+  if (halt) return
   const isAnswered = await ask()
   if (isProbe && isAnswered) await liftHalts(deps, enterprise_code, claimed_at, NOT_DISPROVED)
-  return isAnswered
 }
 
 /**
@@ -135,22 +135,27 @@ async function lookForAccepted(
   signal?: AbortSignal,
 ): Promise<boolean> {
   const { outer_refund_no, outer_trade_no } = refund
-  const note = (found: Message) => noteCheck(pool, outer_refund_no, found)
   try {
     const record = await readOrderRecord(client, refund, { priority: PRIORITY, ...(signal && { signal }) })
     const refunded = record && refundedAmount(record)
-    await note(
+    const found =
       refunded === null
         ? message('said.record_shows_nothing')
-        : message('said.record_shows_sum', { refunded }),
-    )
-    if (refunded !== null) await compareWithShown(pool, { outer_trade_no, refunded })
+        : message('said.record_shows_sum', { refunded })
+    // If this process is killed, it is asked again.
+    await transaction(pool, async db => {
+      if (refunded !== null) await compareWithShown(db, { outer_trade_no, refunded })
+      await noteCheck(db, outer_refund_no, found)
+      await lookLater(db, outer_refund_no)
+    })
     return true
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
     if (error.kind === 'aborted' || error.kind === 'paused') return false
     const unread = message('said.order_record_unread')
-    await note(message('said.could_not_read', { unread, reason: failureReason(error) }))
+    const found = message('said.could_not_read', { unread, reason: failureReason(error) })
+    await noteCheck(pool, outer_refund_no, found, !cannotBeAsked(error))
+    if (cannotBeAsked(error)) await lookLater(pool, outer_refund_no)
     return false
   }
 }

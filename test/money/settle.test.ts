@@ -748,20 +748,75 @@ describe('a refund that the platform has accepted', () => {
     await until(async () => (await refunds.refund())?.shown_at)
   })
 
-  test('that is not shown then is asked about twice a day', async () => {
-    await refunds.age(120)
+  /** Asks as a worker does, if it is due when so many minutes have passed. */
+  const lookAfter = async (minutes: number) => {
+    await refunds.store.pool.query(
+      `update dirsync.refund set sent_at = sent_at - $1 * interval '1 minute',
+         next_settle_at = next_settle_at - $1 * interval '1 minute'`,
+      [minutes],
+    )
     const calls = await refunds.calls(RECORD_CALL)
-    const looks = async () => (await refunds.calls(RECORD_CALL)) - calls
+    const attempts = (await refunds.refund())?.settle_attempts
+    const looking = settler()
+    await looking.tried
+    await looking.stop()
+    return [
+      (await refunds.calls(RECORD_CALL)) - calls,
+      Number((await refunds.refund())?.settle_attempts) - Number(attempts),
+    ]
+  }
+
+  test('that is not shown then is asked about twice a day, and just before it is overdue, for a week', async () => {
+    expect(await lookAfter(61)).toEqual([1, 1])
+    expect(await lookAfter(10 * 60)).toEqual([0, 0])
+    expect(await lookAfter(30)).toEqual([1, 1])
+    expect(await lookAfter(11 * 60 + 45)).toEqual([0, 0])
+    expect(await lookAfter(15)).toEqual([1, 1])
+    expect(await readUnshown(refunds.store.pool)).toMatchObject({ count: 1, overdue: 0 })
+    expect(await lookAfter(12 * 60)).toEqual([1, 1])
+    expect(await lookAfter(6 * DAY)).toEqual([0, 0])
+  })
+
+  test('is asked about after an hour where its record could not be read', async () => {
+    await refunds.fault(RECORD_CALL, { httpStatus: 500 })
+    expect(await lookAfter(61)).toEqual([1, 1])
+    expect(await lookAfter(59)).toEqual([0, 0])
+    expect(await lookAfter(1)).toEqual([1, 1])
+  })
+
+  test('of an order that the record cannot be asked about is not said to be asked', async () => {
+    await refunds.store.pool.query(`update dirsync.refund set outer_trade_no = 'T1'`)
+    expect(await lookAfter(61)).toEqual([0, 0])
+    expect(await refunds.store.rows('select times from dirsync.refund_check')).toEqual([{ times: 1 }])
+    expect(await lookAfter(61)).toEqual([0, 0])
+    expect(await refunds.store.rows('select times from dirsync.refund_check')).toEqual([{ times: 1 }])
+  })
+
+  test('is one of many that are asked about one by one, after those of unknown outcome', async () => {
+    const { pool } = refunds.store
+    await pool.query(
+      `insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, refunded_before, requested_by, state,
+                                   settled_at, sent_at)
+       select $1 || i, $2, 4, 0, 'x', 'accepted', now(), now() - interval '3 hours' from generate_series(1, 5) i`,
+      [`${NO}-`, ORDER.replace('T1', 'T2')],
+    )
+    await writeDown(refunds.store, {
+      outer_refund_no: `${NO}-lost`,
+      outer_trade_no: ORDER.replace('T1', 'T2'),
+    })
+    await refunds.fault(RECORD_CALL, { hold: true })
     const first = settler()
-    await until(async () => (await looks()) === 1)
-    await first.stop()
+    await refunds.arrived()
+    // The first one asks about what is unknown; another one about one of the others.
     const second = settler()
     await second.tried
+    expect(await refunds.store.rows('select sum(settle_attempts)::int as asked from dirsync.refund')).toEqual(
+      [{ asked: 1 }],
+    )
+    await refunds.release()
+    await until(async () => (await refunds.refund(`${NO}-lost`))?.settle_attempts === 1)
+    await first.stop()
     await second.stop()
-    expect(await looks()).toBe(1)
-    await refunds.store.pool.query(`update dirsync.refund_check set last_at = last_at - interval '13 hours'`)
-    settler()
-    await until(async () => (await looks()) === 2)
   })
 
   test.each([

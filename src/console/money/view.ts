@@ -341,7 +341,11 @@ function refundFacts(ask: Ask, entry: RefundDetails): Facts {
     [t('money.asked'), settle_attempts > 0 ? t('money.asked_times', { count: settle_attempts }) : null],
     [
       t('money.asked_next'),
-      entry.outlook?.next === 'held' ? t('money.held') : next_settle_at && { since: next_settle_at },
+      entry.outlook?.next === 'held'
+        ? t('money.held')
+        : isOpen(entry)
+          ? next_settle_at && { since: next_settle_at }
+          : null,
     ],
     [
       t('money.notification'),
