@@ -43,6 +43,17 @@ export type EntryState = (typeof ENTRY_STATES)[number]
 /** SQL: the outcome is open. In the words of the indexes. */
 export const IS_OPEN = `state in ('requested', 'unknown')`
 
+/** Longest that sending takes, from writing a row down to storing the answer, with much to spare. */
+const SENT_AFTER_MS = 5 * 60_000
+
+/** SQL: it is still being sent after so long that its sender must hang: it holds the lock, and no worker finds out the outcome. */
+export const HANGS = `(state = 'requested' and sent_at < now() - interval '${SENT_AFTER_MS} milliseconds')`
+
+/** As HANGS. */
+export function hangs({ state, sent_at }: Pick<Entry, 'state' | 'sent_at'>, now: Date): boolean {
+  return state === 'requested' && now.getTime() - sent_at.getTime() > SENT_AFTER_MS
+}
+
 /** Whether the outcome is open. */
 export function isOpen({ state }: Pick<Entry, 'state'>): boolean {
   return state === 'unknown' || state === 'requested'

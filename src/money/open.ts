@@ -1,5 +1,5 @@
 import type { Pool } from '../lib/database.ts'
-import { IS_OPEN, type SendDeps } from './journal.ts'
+import { HANGS, IS_OPEN, type SendDeps } from './journal.ts'
 import { IS_LOST, refundJournal, WAITS_FOR_PERSON } from './refund.ts'
 import { topUpJournal } from './top-up.ts'
 
@@ -7,7 +7,7 @@ import { topUpJournal } from './top-up.ts'
 export interface OpenEntries {
   /** In hand. */
   requested: number
-  /** Also accepted refunds that nothing showed for as long as they were looked for. */
+  /** Also those whose sender hangs, and accepted refunds that nothing showed for as long as they were looked for. */
   unknown: number
   /** Those of the unknown ones that a person has to decide. */
   for_person: number
@@ -19,17 +19,17 @@ export type OpenMoney = Record<'refund' | 'topup', OpenEntries>
 
 const open = (table: 'refund' | 'topup', isUnknown: string, waitsForPerson: string) => `
   select '${table}' as kind,
-         count(*) filter (where state = 'requested') as requested,
+         count(*) filter (where state = 'requested' and not ${HANGS}) as requested,
          count(*) filter (where ${isUnknown}) as unknown,
          count(*) filter (where ${waitsForPerson}) as for_person,
          min(sent_at) filter (where ${isUnknown}) as oldest
   from dirsync.${table} where ${IS_OPEN} or ${isUnknown}`
-const IS_UNKNOWN = `state = 'unknown'`
+const IS_UNKNOWN = `state = 'unknown' or ${HANGS}`
 
 /** Reads what is open. The platform cannot be asked about a top-up, so that each unknown one waits for a person. */
 export async function readOpenMoney(db: Pool): Promise<OpenMoney> {
   const { rows } = await db.query<OpenEntries & { kind: 'refund' | 'topup' }>(
-    `${open('refund', `${IS_UNKNOWN} or ${IS_LOST}`, `${WAITS_FOR_PERSON} or ${IS_LOST}`)}
+    `${open('refund', `${IS_UNKNOWN} or ${IS_LOST}`, `${WAITS_FOR_PERSON} or ${HANGS} or ${IS_LOST}`)}
      union all ${open('topup', IS_UNKNOWN, IS_UNKNOWN)}`,
   )
   return Object.fromEntries(rows.map(({ kind, ...entries }) => [kind, entries])) as OpenMoney

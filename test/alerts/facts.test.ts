@@ -4,6 +4,7 @@ import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { alertText } from '../../src/alerts/message.ts'
 import { type Finding, findings, type RuleName } from '../../src/alerts/rule.ts'
 import type { Pool } from '../../src/lib/database.ts'
+import { adoptMoney } from '../../src/money/open.ts'
 import { recordNotification, refundJournal, writeRefund } from '../../src/money/refund.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { CallCounter } from '../../src/pacing/call-minute.ts'
@@ -11,7 +12,7 @@ import { noteStatuses } from '../../src/sync/health/figures.ts'
 import { liftHalts, raiseHalt } from '../../src/sync/outbox/halts.ts'
 import { deregister, FITS, heartbeat, type Pacing } from '../../src/sync/processes/process.ts'
 import { inWords, message, toStore } from '../../src/texts/message.ts'
-import { TOP_UP, writeTopUpDown } from '../sync/journal.ts'
+import { senderAt, TOP_UP, writeTopUpDown } from '../sync/journal.ts'
 import { PlanUnderTest } from '../sync/plan-under-test.ts'
 import { fail, plant, plantRun } from '../sync/planted.ts'
 import { SILENT } from '../sync/store-under-test.ts'
@@ -717,6 +718,26 @@ describe('money', () => {
     expect(await only('money_unknown')).toMatchObject([{ facts: { count: 1, for_person: 1 } }])
     await refundJournal.storeAnswer(store.pool, 'R-1', { state: 'accepted', receipt: 'P-1' })
     expect(await found()).toEqual([])
+  })
+
+  test('whose sender hangs is found until it has ended', async () => {
+    await writeRefund(store.pool, REFUND, 'test')
+    await writeTopUpDown(store)
+    const ends = [
+      await senderAt(store.url, { order: REFUND.outer_trade_no }),
+      await senderAt(store.url, { topUp: TOP_UP.external_code }),
+    ]
+    for (const table of ['refund', 'topup'])
+      await sql(`update dirsync.${table} set sent_at = now() - interval '6 minutes'`)
+    await adoptMoney({ pool: store.pool, logger: SILENT })
+    expect(await only('money_unknown')).toMatchObject([
+      { subject: 'refund', facts: { count: 1, for_person: 1 } },
+      { subject: 'topup', facts: { count: 1, for_person: 1 } },
+    ])
+    for (const end of ends) await end()
+    await store.unlocked()
+    await adoptMoney({ pool: store.pool, logger: SILENT })
+    expect(await only('money_unknown')).toMatchObject([{ facts: { count: 1, for_person: 0 } }, {}])
   })
 
   test('that was accepted, and that nothing shows for a week, is found until a person has said what became of it', async () => {

@@ -540,6 +540,24 @@ test('a refund of which the platform has notified is not said to be recorded so 
   expect(json.detail).toMatch(/^The outcome of r6 is already known: notified, .*12:30/)
 })
 
+test('one that is still being sent after minutes is said to have a sender that hangs', async () => {
+  await senderAt(console.url, { order: 'o8' })
+  await console.pool.query(`
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by)
+      values ('r8', 'o8', 8, 'requested', 'ann')`)
+  onTestFinished(
+    async () => void (await console.pool.query(`delete from dirsync.refund where outer_refund_no = 'r8'`)),
+  )
+  const page = async (path: string) => (await console.browse('viewer', 'GET', path)).body
+  expect(await page('/money/refunds/r8')).toContain('The answer arrives within a minute')
+  await console.pool.query(
+    `update dirsync.refund set sent_at = now() - interval '6 minutes' where outer_refund_no = 'r8'`,
+  )
+  expect(await page('/money?number=r8')).toContain('its sender hangs')
+  expect(await page('/money/refunds/r8')).toContain('End the process that sends it')
+  expect(await page('/money/refunds/r8')).not.toContain('within a minute')
+})
+
 test('the page of money says that every outcome is known only where nothing is being sent either', async () => {
   const page = async () => (await console.browse('viewer', 'GET', '/money')).body
   await senderAt(console.url, { order: 'o5' })

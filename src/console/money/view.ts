@@ -1,5 +1,5 @@
 import { capitalised } from '../../lib/text.ts'
-import { contradictionOf, isOpen } from '../../money/journal.ts'
+import { contradictionOf, hangs, isOpen } from '../../money/journal.ts'
 import { isLookedFor, isOverdue, isUnshown, waitsForPerson } from '../../money/refund.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
@@ -37,7 +37,7 @@ const CONTRADICTIONS = {
   refused: 'money.was_accepted',
 } as const
 
-function stateOf({ t }: Ask, entry: Line): Words {
+function stateOf({ t, now }: Ask, entry: Line): Words {
   // The platform cannot be asked about a top-up.
   const isForPerson = 'outer_refund_no' in entry ? waitsForPerson(entry) : entry.state === 'unknown'
   const isUnderWay = 'shown_at' in entry && isUnshown(entry)
@@ -45,11 +45,12 @@ function stateOf({ t }: Ask, entry: Line): Words {
   const text: Words = [
     term('money_state', entry.state),
     isForPerson ? { soft: [' · ', t('money.for_person')] } : null,
+    hangs(entry, now) ? { soft: [' · ', t('money.hangs')] } : null,
     isUnderWay ? { soft: [' · ', t('money.unshown')] } : null,
     contradiction ? { soft: [' · ', t(CONTRADICTIONS[contradiction])] } : null,
     'misfit_at' in entry && entry.misfit_at ? { soft: [' · ', t('money.misfit')] } : null,
   ]
-  return { tone: isUnderWay ? 'busy' : TONES[entry.state], text }
+  return { tone: hangs(entry, now) ? 'bad' : isUnderWay ? 'busy' : TONES[entry.state], text }
 }
 
 /** First whether the outcome of any money operation is unknown, then everything else. */
@@ -392,6 +393,14 @@ function orderOf({ is_mirrored, enterprise_code: enterprise }: RefundDetails, tr
 function meaning(ask: Ask, entry: Details): Block[] {
   const { t } = ask
   const { state, outlook, platform_code: code } = entry
+  if (hangs(entry, ask.now))
+    return [
+      {
+        notice: 'bad',
+        title: t('money.sender_hangs'),
+        todo: t(`money.sender_hangs.remedy.${commandOf(entry)}`),
+      },
+    ]
   if (state === 'requested')
     return [
       { notice: 'info', title: t('money.requested'), todo: t(`money.requested.remedy.${commandOf(entry)}`) },

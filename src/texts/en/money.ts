@@ -81,6 +81,12 @@ export const money = {
     'The answer arrives within a minute. If the sending process died, a running worker looks for the outcome in the order record.',
   'money.requested.remedy.topup':
     'The answer arrives within a minute. If the sending process died, the outcome becomes unknown, and a person has to ask the platform’s support.',
+  'money.hangs': 'its sender hangs',
+  'money.sender_hangs': 'Its sender has hung for more than five minutes: it may have been carried out.',
+  'money.sender_hangs.remedy.refund':
+    'End the process that sends it, or its container, even if it is stopped or paused: “What happened” says who sent it. Then a running worker looks for the outcome in the order record. Until then no other refund of the order is sent.',
+  'money.sender_hangs.remedy.topup':
+    'End the process that sends it, or its container, even if it is stopped or paused: “What happened” says who sent it. Then the outcome is unknown, and a person has to ask the platform’s support.',
   'money.is_unknown': 'It was sent, but its outcome is unknown.',
   'money.code_unlisted':
     'The platform answered with code {code}, which its interface does not list as a refusal: it does not tell whether money moved.',

@@ -218,7 +218,7 @@ export const alerts = {
   'runbook.work_stuck':
     '当前同步并未停止，但有数据（全量同步除外）的等待时间远超按允许速率所需的时间。告警会说明卡在何处：等待调度进程、等待工作进程，或排在其他数据之后。\n“停止与进程”页面会显示工作进程是否存活，“平台”页面会显示是否有调用及其速率。\n在控制台，同步任务的页面会显示剩余的数据，员工页面会显示最近的处理记录。\n`dirsync doctor` 会检查队列（Redis）和两个数据库，并指出使用其他队列、因而得不到数据的进程；`dirsync status` 会显示是否有人用队列自身的工具暂停了队列。\n请重启工作进程（如果卡在调度进程，则重启调度进程）：处理到一半的数据会自动继续，不会重复发送。\n如果再次出现，请保留工作进程的日志并报告问题。',
   'runbook.money_unknown':
-    '某笔退款或充值已发送，但未收到平台的响应。平台可能已执行，因此 dirsync 不会自动再次发送。\n请勿换一个单号再次发送。控制台的“资金”页面逐笔列出了已知情况。\n平台已受理、但一周后仍无信息表明已完成的退款也计算在内：设置 NOTIFICATION_URL 或 MIRRORS=orders 可得知退款已完成。\n对于退款，调用未暂停或停止时，运行中的工作进程会查询订单记录；运行 `dirsync refund settle NUMBER` 可立即查询。只有已知该订单的支付订单，才能判断退款未执行：请开启支付订单镜像（MIRRORS=orders，或用 `dirsync resync --orders` 读取一次）。\n对于充值和需要人工核对的退款：请在平台后台查询，或联系平台方并提供单号和跟踪 ID。\n查明后登记结果：`dirsync refund resolve NUMBER --as accepted --reason R`（未执行则为 rejected）；充值用 `dirsync topup resolve`。\n如果确认未执行，请用新的单号重新发送。',
+    '某笔退款或充值已发送，但未收到平台的响应。平台可能已执行，因此 dirsync 不会自动再次发送。\n请勿换一个单号再次发送。控制台的“资金”页面逐笔列出了已知情况。\n五分钟后仍在发送的，其发送进程已无响应：请结束该进程或容器，之后才会查询结果。平台已受理、但一周后仍无信息表明已完成的退款也计算在内：设置 NOTIFICATION_URL 或 MIRRORS=orders 可得知退款已完成。\n对于退款，调用未暂停或停止时，运行中的工作进程会查询订单记录；运行 `dirsync refund settle NUMBER` 可立即查询。只有已知该订单的支付订单，才能判断退款未执行：请开启支付订单镜像（MIRRORS=orders，或用 `dirsync resync --orders` 读取一次）。\n对于充值和需要人工核对的退款：请在平台后台查询，或联系平台方并提供单号和跟踪 ID。\n查明后登记结果：`dirsync refund resolve NUMBER --as accepted --reason R`（未执行则为 rejected）；充值用 `dirsync topup resolve`。\n如果确认未执行，请用新的单号重新发送。',
   'runbook.calls_rejected':
     '平台因调用过于频繁而拒绝了一部分调用。dirsync 会降速并自动重试，不会丢失数据。\n控制台的“平台”页面会显示当前速率、允许速率以及被拒绝的操作。\n常见原因：有其他系统使用同一应用 ID，或 PLATFORM_RATE_LIMIT 高于平台的实际限额。\n请调低 PLATFORM_RATE_LIMIT，或设为 auto；`dirsync doctor` 会显示当前速率。\n如果平台降低了限额，请向平台方确认目前的限额。',
   'runbook.role_missing':

@@ -73,6 +73,12 @@ export const money = {
   'money.requested.remedy.refund':
     '一分钟内会有答复；若发送进程已中止，运行中的工作进程会查询订单记录以核对结果。',
   'money.requested.remedy.topup': '一分钟内会有答复；若发送进程已中止，结果将变为未知，需由人工向平台核实。',
+  'money.hangs': '发送进程无响应',
+  'money.sender_hangs': '发送进程已超过五分钟无响应：可能已执行。',
+  'money.sender_hangs.remedy.refund':
+    '请结束发送它的进程或其容器，即使它处于停止或暂停状态：“历史”中有发送人。之后，运行中的工作进程会查询订单记录以核对结果。在此之前，该订单不会发送其他退款。',
+  'money.sender_hangs.remedy.topup':
+    '请结束发送它的进程或其容器，即使它处于停止或暂停状态：“历史”中有发送人。之后结果变为未知，需由人工向平台核实。',
   'money.is_unknown': '已发送，但不确定是否已执行。',
   'money.code_unlisted': '平台返回错误码 {code}，其接口文档未将其列为拒绝，因此无法据此判断款项是否已变动。',
   'money.person.refund': '订单记录无法确认结果。请将下方文字发给平台客服，再登记其答复。',
