@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { money } from '../console/money/routes.ts'
 import { isOpen } from '../money/journal.ts'
 import { isUnshown } from '../money/refund.ts'
+import { says } from '../texts/message.ts'
 import { newNumber, REFUND_NUMBER } from './arguments.ts'
 import { openContext } from './context.ts'
 import { runEndpoint, see } from './definition.ts'
@@ -92,6 +93,8 @@ async function settle(number: string, options: { json?: true }): Promise<void> {
   const read = await runEndpoint(context, refund, asked)
   if (isOpen(read) || isUnshown(read)) await runEndpoint(context, settle, asked)
   const found = await see(context, refund, asked, options)
+  const last = found.events.findLast(({ event }) => event === 'checked')
+  const isUnread = isUnshown(found) && says(last?.text ?? null, 'said.could_not_read')
   // It says itself what to do.
-  if (isOpen(found)) throw new FailedError('')
+  if (isOpen(found) || isUnread) throw new FailedError('')
 }

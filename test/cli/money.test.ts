@@ -22,7 +22,7 @@ const dirsync = (...args: string[]) => run(args, deployment.settings)
 const plant = (path: string, body: unknown) => controlOf(deployment.emulator.url)('POST', path, body)
 
 beforeAll(async () => {
-  await plant('orders', [...Array(13).keys(), 14, 16, 17].map(orderOf))
+  await plant('orders', [...Array(13).keys(), 14, 16, 17, 18].map(orderOf))
   await plant('accounts', [{ account_openid: ACCOUNT, name: 'Points', balance: '100.00' }])
   await plant('taxpayers', [{ identifier: 'T1', taxpayer_name: 'Example Ltd.' }])
 })
@@ -269,6 +269,21 @@ test.concurrent('an unknown outcome is reported, shown, and settled by hand', as
   const settled = await dirsync('refund', 'settle', `${APP}R-lost`, '--json')
   expect(settled.code).toBe(0)
   expect(settled.json()).toMatchObject({ state: 'accepted' })
+})
+
+test.concurrent('settling an accepted refund fails where its order record could not be read', async () => {
+  const number = `${APP}R-unread`
+  expect(await dirsync(...refund(18, '--number', number, '--yes'))).toMatchObject({ code: 0 })
+  await plant('faults', {
+    operation: 'seller/pay/record',
+    match: { outer_trade_no: order(18) },
+    times: 1,
+    httpStatus: 500,
+  })
+  const unread = await dirsync('refund', 'settle', number)
+  expect(unread).toMatchObject({ code: 1, stderr: '' })
+  expect(unread.stdout).toMatch(/the\s+order\s+record\s+could\s+not\s+be\s+read/i)
+  expect(await dirsync('refund', 'settle', number)).toMatchObject({ code: 0 })
 })
 
 test.concurrent('an unknown outcome that the order record can never tell is not said to be settled by it', async () => {
