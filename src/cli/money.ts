@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { z } from 'zod'
-import { EntriesInput, type Kind, STATES_OF } from '../console/money/query.ts'
+import { EntriesInput, type Kind, RefundsInput, STATES_OF } from '../console/money/query.ts'
 import { money } from '../console/money/routes.ts'
 import { message } from '../texts/message.ts'
 import { openContext } from './context.ts'
@@ -24,7 +24,8 @@ export interface MoneyKind {
 
 export function addList(command: Command, { kind, command: name }: MoneyKind): void {
   const list = command.command('list').description('list them, those whose outcome is open first')
-  const asked = withQuery(list, EntriesInput.extend({ state: z.enum(STATES_OF[kind]).optional() }))
+  const query: typeof EntriesInput = kind === 'refunds' ? RefundsInput : EntriesInput
+  const asked = withQuery(list, query.extend({ state: z.enum(STATES_OF[kind]).optional() }))
   list
     .addHelpText('after', examples(`dirsync ${name} list`, `dirsync ${name} list --state unknown`))
     .action(async options => {

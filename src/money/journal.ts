@@ -139,6 +139,7 @@ export class Journal<Row extends Entry> {
   /**
    * A page of rows: open outcomes first, then the latest first.
    * @param page.number only the one of this number, and those of the order or account of this number
+   * @param page.only SQL: only such rows
    * @param page.from only those sent at or after this time; `to`: before this one
    * @param page.after the last row of the page before, and whether its outcome was open then
    */
@@ -147,6 +148,7 @@ export class Journal<Row extends Entry> {
     page: {
       state?: EntryState | undefined
       number?: string | undefined
+      only?: string | undefined
       from?: Date | undefined
       to?: Date | undefined
       after?: { number: string; wasOpen: boolean } | undefined
@@ -160,7 +162,7 @@ export class Journal<Row extends Entry> {
     const sent = ['t.sent_at', `t.${number}`]
     const order = state === undefined ? [`(t.${IS_OPEN})`, ...sent] : sent
     const rank = `(${order.join(', ')})`
-    const conditions = ['true']
+    const conditions = [page.only ?? 'true']
     if (state !== undefined) conditions.push(`t.state = ${place(state)}`)
     if (page.number !== undefined)
       conditions.push(`(t.${number} = ${place(page.number)} or t.${target} = ${place(page.number)})`)

@@ -103,7 +103,7 @@ const LOOKED_FOR_EVERY_S = 43_200
 const sentBefore = (ms: number) => `sent_at < now() - interval '${ms} milliseconds'`
 
 /** SQL: it should be shown as completed by now. From then on a person may say what became of it. */
-const IS_OVERDUE = `(${IS_UNSHOWN} and ${sentBefore(COMPLETED_WITHIN_MS)})`
+export const IS_OVERDUE = `(${IS_UNSHOWN} and ${sentBefore(COMPLETED_WITHIN_MS)})`
 /** SQL: no worker asks about it any more, so that a person has to find out. */
 export const IS_LOST = `(${IS_UNSHOWN} and ${sentBefore(LOOKED_FOR_MS)})`
 

@@ -91,6 +91,14 @@ describe('refunds and top-ups', () => {
     expect(await numbersOf({ number: 'r' })).toEqual([])
   })
 
+  test('that nothing shows as completed a day later are listed by themselves', async () => {
+    expect(await numbersOf({ unshown: 'true' })).toEqual(['r2'])
+    expect(await numbersOf({ unshown: 'true', state: 'unknown' })).toEqual([])
+    expect(await numbersOf({ unshown: 'true', kind: 'topups' })).toEqual([])
+    await store.pool.query(`update dirsync.refund set sent_at = now() where outer_refund_no = 'r2'`)
+    expect(await numbersOf({ unshown: 'true' })).toEqual([])
+  })
+
   test('are listed by their order or account, too', async () => {
     expect(await numbersOf({ number: 'o3' })).toEqual(['r3'])
     expect(await numbersOf({ number: 'o3', state: 'unknown' })).toEqual([])

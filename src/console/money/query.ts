@@ -12,6 +12,7 @@ import {
 import { adoptMoney } from '../../money/open.ts'
 import {
   checksOf,
+  IS_OVERDUE,
   type ReadRefund,
   type RefundCheck,
   readMisfits,
@@ -108,7 +109,13 @@ export const EntriesInput = z.object({
   cursor,
   limit: pageSize,
 })
-export const MoneyInput = EntriesInput.extend({ kind: z.enum(KINDS).default('refunds') })
+export const RefundsInput = EntriesInput.extend({
+  unshown: z
+    .enum(['true'])
+    .optional()
+    .describe('Only refunds that were accepted more than a day ago, and that nothing shows as completed'),
+})
+export const MoneyInput = RefundsInput.extend({ kind: z.enum(KINDS).default('refunds') })
 export type MoneyInput = z.infer<typeof MoneyInput>
 
 const Counts = z
@@ -169,6 +176,7 @@ export async function readMoney(
 ): Promise<MoneyList> {
   const { pool } = deps
   const { kind, state, number, limit } = input
+  const only = input.unshown && (kind === 'refunds' ? IS_OVERDUE : 'false')
   const { from, to } = rangeOf(ask, input)
   const position = decodeCursor(z.tuple([z.string(), z.boolean()]), input.cursor)
   const after = position ? { number: position[0], wasOpen: position[1] } : undefined
@@ -182,7 +190,7 @@ export async function readMoney(
       readMisfits(pool),
       readUnshown(pool),
       readUnmatched(pool),
-      JOURNALS[kind].page(pool, { state, number, from, to, after, limit: limit + 1 }),
+      JOURNALS[kind].page(pool, { state, number, only, from, to, after, limit: limit + 1 }),
     ],
   )
   return {

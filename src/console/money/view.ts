@@ -147,7 +147,10 @@ function overdueOf({ t, now }: Ask, { overdue, latest, of, sent_at }: MoneyList[
     number: latest,
   })
   const todo = joined([asks, t('money.overdue_todo', { number: latest, of })], ' ')
-  const next = { to: moneyPath('refunds', latest), text: t('money.show_it') }
+  const next =
+    overdue === 1
+      ? { to: moneyPath('refunds', latest), text: t('money.show_it') }
+      : { to: '/money?unshown=true', text: t('money.show_them') }
   return [{ notice: 'warn', title, todo, next }]
 }
 
@@ -196,6 +199,19 @@ function filterForm(ask: Ask, input: MoneyInput, states: readonly Line['state'][
         ...states.map(name => ({ value: name, text: textOr(ask.language, `money_state.${name}`, name) })),
       ],
     },
+    ...(input.kind === 'refunds'
+      ? [
+          {
+            name: 'unshown',
+            label: t('money.completed'),
+            value: input.unshown,
+            choices: [
+              { value: '', text: t('common.all') },
+              { value: 'true', text: t('money.only_overdue') },
+            ],
+          },
+        ]
+      : []),
     {
       name: 'number',
       label: t('money.number_or_target'),
@@ -210,10 +226,10 @@ function filterForm(ask: Ask, input: MoneyInput, states: readonly Line['state'][
 function lines(
   ask: Ask,
   { kind, items }: Pick<MoneyList, 'kind' | 'items'>,
-  { state, number, from, to, since }: MoneyInput,
+  { state, unshown, number, from, to, since }: MoneyInput,
 ): Block {
   const { t } = ask
-  const isFiltered = Boolean(state || number || from || to || since)
+  const isFiltered = Boolean(state || unshown || number || from || to || since)
   const unfound = number ? 'money.no_match.remedy' : 'money.no_match.numberless'
   return tableOf(
     items,

@@ -40,6 +40,8 @@ export const money = {
   'money.points': '{amount} {count, plural, one {point} other {points}}',
   'money.quota': '{amount} of quota',
   'money.third': '{amount} of third-party assets',
+  'money.completed': 'Completed',
+  'money.only_overdue': 'not shown a day later',
   'money.number': 'Number',
   'money.number_or_target': 'Number, order or account',
   'money.order': 'Order',

@@ -581,6 +581,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '订单记录或镜像首次显示这笔已受理退款的时间',
   'Refunds that the platform accepted, of which neither a notification, nor the order record, nor the mirror has shown that they are completed; those sent more than a day ago, the latest of these, its order, and when it was sent':
     '平台已受理、但通知、订单记录和镜像均未表明已完成的退款；其中发送超过一天的数量、最近一笔及其订单和发送时间',
+  'Only refunds that were accepted more than a day ago, and that nothing shows as completed':
+    '仅列出受理超过一天、且没有任何信息表明已完成的退款',
   'How often the order record was asked about it': '就此查询订单记录的次数',
   'What the order was paid with, as far as the mirror knows; null: it does not, or with several':
     '镜像所知的订单支付方式；null 表示不知道，或有多种',

@@ -36,6 +36,8 @@ export const money = {
   'money.points': '{amount} {count, plural, other {积分}}',
   'money.quota': '{amount} 额度',
   'money.third': '{amount} 第三方资产',
+  'money.completed': '完成情况',
+  'money.only_overdue': '一天后仍未显示',
   'money.number': '编号',
   'money.number_or_target': '编号、订单或账户',
   'money.order': '订单',
