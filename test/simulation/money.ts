@@ -517,7 +517,12 @@ class Till {
     const { rows: shown } = await pool.query(
       `select from dirsync.failed_syncs where category = 'outcome_unknown'`,
     )
-    if (counted !== open.length || shown.length !== open.length)
+    // Accepted, and nothing showed it for a week: a person has to find out, too.
+    const { rows: lost } = await pool.query(
+      `select from dirsync.refund where state = 'accepted' and shown_at is null and resolved_by is null
+         and sent_at < now() - interval '7 days'`,
+    )
+    if (counted !== open.length + lost.length || shown.length !== open.length)
       this.#breaches.add(
         `at rest: of ${open.length} unknown outcomes ${counted} are counted, ${shown.length} shown`,
       )
