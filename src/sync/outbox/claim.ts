@@ -248,7 +248,7 @@ export const ATTEMPTS_KEPT_DAYS = 30
 export const IS_UNLOCATED = `platform_state = 'unknown' and queried_at is null`
 
 /** Condition on an employee: that, or an update without an answer may have moved them. */
-export const IS_LOST = `(moving_to is not null or ${IS_UNLOCATED})`
+export const HAS_UNKNOWN_PLACE = `(moving_to is not null or ${IS_UNLOCATED})`
 
 const claimWith = (ctes: string, mapping: string) => `
 with ${ctes}wanted as (
@@ -318,7 +318,7 @@ select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
        ${mapping} as mapping,
        coalesce(e.active, true) as active,
        e.source_hash as "sourceHash", e.held_run is not null as "isHeld", e.held_hash as "heldHash",
-       coalesce(e.rejected and ${IS_LOST}, false) as "isLost",
+       coalesce(e.rejected and ${HAS_UNKNOWN_PLACE}, false) as "isLost",
        coalesce(e.platform_state = 'in_service', false) as "isLocated",
        ${HAD_LEFT} as "hadLeft", e.account,
        e.acknowledged_hash as "acknowledgedHash",

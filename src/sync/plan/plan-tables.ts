@@ -17,7 +17,7 @@ import type { HrEmployeeRow, HrSource } from '../../hr/source.ts'
 import type { SourceScope } from '../../hr/sources.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../../lib/database.ts'
 import { ENDED_BY_HOLDER, isOneOf } from '../cases/cases.ts'
-import { IS_LOST } from '../outbox/claim.ts'
+import { HAS_UNKNOWN_PLACE } from '../outbox/claim.ts'
 import { HELD_DECISION, hasSource, ONLY_HELD } from '../outbox/employee.ts'
 import { PRIORITY } from '../outbox/outbox.ts'
 import { DOUBTED } from '../runs/restored.ts'
@@ -531,7 +531,7 @@ async function askAboutLost(db: ClientBase, full: boolean): Promise<void> {
     `insert into dirsync.pending (operation, enterprise_code, entity_key, priority)
      select 'update-employee', e.enterprise_code, e.userid, ${PRIORITY.full}
      from difference d join dirsync.employee e using (enterprise_code, userid)
-     where (e.rejected and not d.fresh or e.vanished_at is not null and d.hash is null) and ${IS_LOST} and d.reason is null
+     where (e.rejected and not d.fresh or e.vanished_at is not null and d.hash is null) and ${HAS_UNKNOWN_PLACE} and d.reason is null
        and (e.rejected and e.moving_to is not null
             or exists (select from dirsync.department k
                        where k.enterprise_code = e.enterprise_code and k.deleted_at is null and not k.lost))
