@@ -114,6 +114,14 @@ export class PlatformClient {
     info: (options?: CallOptions): Promise<TokenAnswer> => this.#session.call(tokenInfo, {}, options),
   }
 
+  /**
+   * Whether the platform answers this process at all, if only that it refuses. It asks about a token (section 4.2), and creates none.
+   * @throws PlatformError of a call that was not made: it was aborted, or all calls are paused
+   */
+  ping(options: CallOptions = {}): Promise<boolean> {
+    return this.#session.ping(options)
+  }
+
   readonly paymentOrders = {
     /**
      * Every payment order of a time span (section 4.7), page by page, each once although rows move between pages. The value

@@ -6,7 +6,7 @@ import { type CallOptions, type CallReport, ClockOffset, LocalPacer, PlatformCal
 import { entryOfCode } from './codes.ts'
 import { abortedError, OutcomeUnknownError, PlatformError } from './errors.ts'
 import type { Application, Operation } from './operation.ts'
-import { tokenCreate } from './operations/token.ts'
+import { tokenCreate, tokenInfo } from './operations/token.ts'
 import { checkedParameters, type ParameterTexts, RequestBuilder, type SignAlgorithm } from './request.ts'
 import {
   type CreatedToken,
@@ -128,6 +128,20 @@ export class PlatformSession {
           this.#log?.warn({ offsetMs: appliedMs }, "our clock is off; the platform's is used")
         } else throw operation.idempotent || error.outcomeKnown ? error : new OutcomeUnknownError(error)
       }
+    }
+  }
+
+  /**
+   * Whether the platform answers at all, if only that it refuses. Unlike any other call it creates no token.
+   * @throws PlatformError of a call that was not made
+   */
+  async ping(options: CallOptions): Promise<boolean> {
+    try {
+      await this.#caller.attempt(tokenInfo, {}, this.#keeper.known ?? 'none', options)
+      return true
+    } catch (error) {
+      if (!(error instanceof PlatformError) || ['aborted', 'paused'].includes(error.kind)) throw error
+      return error.kind === 'business' || error.retryAfterMs !== undefined
     }
   }
 

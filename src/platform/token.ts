@@ -93,6 +93,11 @@ export class TokenKeeper {
     return this.#renewal
   }
 
+  /** The latest token, whether it is still good or not; null: it has not had any. */
+  get known(): string | null {
+    return this.#token?.accessToken ?? null
+  }
+
   /** Deletes exactly this token, here and in the store, because the platform refused it. */
   refuse(accessToken: string): Promise<void> {
     if (this.#refused !== accessToken) {

@@ -465,6 +465,15 @@ describe('the token', () => {
     ])
   })
 
+  test('is not created by a ping, which any answer of the platform answers', async () => {
+    const gateway: Reply = response => void response.writeHead(502).end('<html>')
+    platform.plan('token/getTokenInfo', refused, gateway, ok({ access_token: 'none', expires_in: 0 }))
+    expect([await client.ping(), await client.ping(), await client.ping()]).toEqual([true, false, true])
+    const given = client.ping({ signal: AbortSignal.abort() })
+    expect(await failureOf(given)).toMatchObject({ code: 'PLATFORM_ABORTED' })
+    expect(platform.of('token/create')).toEqual([])
+  })
+
   test('is renewed once when many calls are refused together', async () => {
     await client.tokens.create()
     const answer: Reply = (response, request) =>

@@ -186,13 +186,14 @@ describe('standing aside', () => {
     store.pool.query(`update dirsync.process set asked_at = clock_timestamp() - $1 * interval '1 second'`, [
       secondsAgo,
     ])
+  const unanswered = async () => false
   const halt = (category: string) => raiseHalt(store.pool, { ...REASON, scope: '*', category }, 60_000)
   const told = async () => (await processDifferences(store.pool)).map(({ what }) => inEnglish(what))
 
   test('is never for all: of two that fail at the same moment one works on', async () => {
     const two = [await enter(), await enter()]
     for (let round = 0; round < 100; round += 1) {
-      await Promise.all(two.map(one => one.leaveForNetwork()))
+      await Promise.all(two.map(one => one.leaveIfCutOff(unanswered)))
       expect(new Set(await aside())).toEqual(new Set(['unreachable', null]))
       for (const one of two) await one.workAgain()
     }
@@ -205,10 +206,10 @@ describe('standing aside', () => {
       await asked(seconds)
       return one.isToAsk(false)
     }
-    await one.leaveForNetwork()
+    await one.leaveIfCutOff(unanswered)
     expect([await asksAfter(9), await asksAfter(11)]).toEqual([false, true])
     await one.workAgain()
-    await one.leaveForNetwork()
+    await one.leaveIfCutOff(unanswered)
     expect([await asksAfter(19), await asksAfter(21)]).toEqual([false, true])
   })
 
@@ -219,13 +220,25 @@ describe('standing aside', () => {
       `update dirsync.process set heartbeat_at = now() - interval '1 minute' where pid = $1`,
       [entered],
     )
-    expect(await one.leaveForNetwork()).toBe(true)
+    expect(await one.leaveIfCutOff(unanswered)).toBe(true)
+  })
+
+  test('is not for the network where a ping is answered, or none is made, nor in favour of one that sends nothing', async () => {
+    const one = await enter()
+    expect(await one.leaveIfCutOff(unanswered)).toBe(false)
+    const outdated = { id: randomUUID(), host: 'h', pid: 99, roles: ['worker'], version: '1', pacer: PACER }
+    await heartbeat(store.pool, { ...outdated, hrOwners: { E1: 'other' } })
+    expect(await one.leaveIfCutOff(unanswered)).toBe(false)
+    await enter()
+    expect(await one.leaveIfCutOff(async () => true)).toBe(false)
+    expect(await one.leaveIfCutOff(() => Promise.reject(new Error('all calls are paused')))).toBe(false)
+    expect(await one.leaveIfCutOff(unanswered)).toBe(true)
   })
 
   test('in an outage is told of nobody, and asks once a minute: whose own trouble is over works then', async () => {
     await enter()
     const one = await enter()
-    await one.leaveForNetwork()
+    await one.leaveIfCutOff(unanswered)
     expect(await told()).toHaveLength(1)
     await halt('platform_unavailable')
     expect(await told()).toEqual([])
@@ -243,7 +256,7 @@ describe('standing aside', () => {
     async category => {
       await enter('right')
       await (await enter('wrong')).leaveForSecret()
-      await (await enter('right')).leaveForNetwork()
+      await (await enter('right')).leaveIfCutOff(unanswered)
       await halt(category)
       expect(await told()).toEqual([
         expect.stringContaining('refuses the PLATFORM_APP_SECRET'),
@@ -267,7 +280,7 @@ describe('standing aside', () => {
     await asked(61)
     // Nobody works whom they could wait for: one of them has to say what is wrong.
     expect([await first.isToAsk(true), await second.isToAsk(true)]).toEqual([true, false])
-    await first.workAgain()
+    await first.trustSecret()
     expect(await aside()).toEqual([null, null, null, null])
   })
 
@@ -292,9 +305,10 @@ describe('standing aside', () => {
     )
     const about = { host: 'h', pid: 1, roles: ['worker'], version: '1', pacer: PACER, secretPrint: 's' }
     const [me, other] = [randomUUID(), randomUUID()]
-    for (const id of [me, other]) await heartbeat(pool, { id, ...about })
+    await heartbeat(pool, { id: me, ...about })
+    await heartbeat(pool, { id: other, ...about, secretPrint: 'other' })
     const standing = new Standing(pool, { id: me, secretPrint: 's' })
-    await standing.leaveForNetwork()
+    await standing.leaveForSecret()
     await pool.query(`update dirsync.process set asked_at = now() - interval '1 hour'`)
     const probe = probeAccount({ pool, client, standing, logger: SILENT })
     probe.start()

@@ -3,9 +3,9 @@ import type { Logger } from '../../lib/logger.ts'
 import { Loop } from '../../lib/loop.ts'
 import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
-import { OUTAGE } from '../processes/process.ts'
+import { type Aside, OUTAGE } from '../processes/process.ts'
 import type { Standing } from '../processes/standing.ts'
-import { HALTS_OF_OTHERS, haltForPlatform, isToProbe, liftHalts, readHalts } from './halts.ts'
+import { HALTS_OF_OTHERS, haltForPlatform, isToProbe, liftHalts, PING_MS, readHalts } from './halts.ts'
 
 /** A refusal costs a token creation, of which the platform permits 60 an hour. */
 const AGAIN_MS = 300_000
@@ -14,14 +14,16 @@ const PATIENCE_MS = 60_000
 const MANY_UNANSWERED = 3
 /** How often to look whether there is something to ask for. */
 const LOOK_EVERY_MS = 5000
+/** Halts that an answer about the token does not disprove: for calls of work the platform may yet be away. */
+const NOT_DISPROVED = [...HALTS_OF_OTHERS, OUTAGE]
 const NEVER = Number.NEGATIVE_INFINITY
 
 /**
  * At the start of a worker, makes one call to check that the platform accepts application, secret, signature and clock.
  * Otherwise the first change would find out, perhaps days later. A refusal halts everything, or has this process stand aside. Asks
  * again until the platform accepts, and whenever another process has halted everything for its secret, which this one may disprove
- * though there is no work. Where calls of any kind stay without an answer, asks whether the platform can be reached at all; if not,
- * this process stands aside.
+ * though there is no work. Where calls of any kind stay without an answer, or this process stands aside because they did, pings the
+ * platform.
  */
 export function probeAccount(deps: ProbeDeps): Loop {
   return new Loop({
@@ -34,7 +36,7 @@ export function probeAccount(deps: ProbeDeps): Loop {
 
 interface ProbeDeps {
   pool: Pool
-  client: { tokens: Pick<PlatformClient['tokens'], 'info'> }
+  client: Pick<PlatformClient, 'ping'> & { tokens: Pick<PlatformClient['tokens'], 'info'> }
   standing: Standing
   logger: Logger
 }
@@ -44,25 +46,18 @@ export function accountProbe(deps: ProbeDeps): (signal: AbortSignal) => Promise<
   const { pool, client, standing } = deps
   let isAccepted = false
   let askedAt = NEVER
-  const isToAsk = async (isAlone: boolean) => {
-    if (standing.aside !== null) return standing.isToAsk(isAlone)
+  const isToAsk = async () => {
     if (askedAt === NEVER) return !(await standing.joinRefused())
     const halted = (await readHalts(pool)).find(({ scope }) => scope === '*')
     if (halted?.category === 'credentials') return isToProbe(pool, halted)
-    // An outage that is known ends with a job.
-    const isNews = halted?.category !== OUTAGE
-    if (isNews && standing.unanswered >= (isAccepted ? MANY_UNANSWERED : 1)) return true
     return !isAccepted && performance.now() - askedAt >= AGAIN_MS
   }
   const ask = async (signal: AbortSignal) => {
-    // Where the platform is away for calls of work, it may yet answer this one: only at the start does that end the halt.
-    const except = askedAt === NEVER ? [] : [OUTAGE]
     askedAt = performance.now()
     const startedAt = await databaseTime(pool)
     try {
       await client.tokens.info({ signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) })
     } catch (error) {
-      if (standing.unanswered >= MANY_UNANSWERED) await standing.leaveForNetwork()
       if (!(error instanceof PlatformError) || error.verdict.disposition !== 'halt') throw error
       // What else one meets that has left the work to others is not for them.
       if (standing.aside !== null && error.verdict.category !== 'credentials') throw error
@@ -70,18 +65,29 @@ export function accountProbe(deps: ProbeDeps): (signal: AbortSignal) => Promise<
       return haltForPlatform(deps, '*', error.verdict, error.platformCode ?? null)
     }
     isAccepted = true
-    await standing.workAgain()
-    // An enterprise's halt depends on its code.
-    await liftHalts(deps, '*', startedAt, [...HALTS_OF_OTHERS, ...except])
+    await standing.trustSecret()
+    await liftHalts(deps, '*', startedAt, NOT_DISPROVED)
   }
+  /** The step of one that stands aside: until it works again, or alone has to. */
+  const comeBack = async (aside: Aside, signal: AbortSignal) => {
+    const isAlone = await standing.isAlone()
+    if (!(await standing.isToAsk(isAlone))) return
+    if (aside === 'secret') {
+      try {
+        await ask(signal)
+      } finally {
+        // After its answer, so that no job finds out again what is wrong.
+        if (isAlone) await standing.trustSecret()
+      }
+    } else if (isAlone || (await ping(signal))) await standing.workAgain()
+  }
+  const ping = (signal: AbortSignal) =>
+    client.ping({ signal: AbortSignal.any([signal, AbortSignal.timeout(PING_MS)]) })
   return async signal => {
-    const isAlone = standing.aside !== null && (await standing.isAlone())
-    if (!(await isToAsk(isAlone))) return
-    try {
-      await ask(signal)
-    } finally {
-      // After its answer, so that no job finds out again what is wrong.
-      if (isAlone) await standing.workAgain()
-    }
+    const { aside } = standing
+    if (aside !== null) return comeBack(aside, signal)
+    if (await isToAsk()) await ask(signal)
+    else if (standing.unanswered >= (isAccepted ? MANY_UNANSWERED : 1))
+      await standing.leaveIfCutOff(() => ping(signal))
   }
 }

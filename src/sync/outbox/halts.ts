@@ -1,8 +1,10 @@
 import type { SourceScope } from '../../hr/sources.ts'
 import { type ClientBase, type Pool, WORK_MS } from '../../lib/database.ts'
 import type { Logger } from '../../lib/logger.ts'
+import type { PlatformClient } from '../../platform/client.ts'
 import type { PlatformError } from '../../platform/errors.ts'
 import { message, type Said, toStore } from '../../texts/message.ts'
+import { OUTAGE } from '../processes/process.ts'
 import type { Standing } from '../processes/standing.ts'
 import { LONGEST_DELAY_MS, nextProbeDelay, probeDelay } from './backoff.ts'
 
@@ -51,6 +53,9 @@ export function isInForceFor(code: string): string {
 export function holdsBack(row: string): string {
   return `${isInForceFor(`${row}.enterprise_code`)} and (${row}.enqueued_at is null or ${row}.enqueued_at < h.since)`
 }
+
+/** How long a ping may take, in milliseconds: as long as any other call, and its turn. */
+export const PING_MS = 15_000
 
 type Reason = Pick<Halt, 'category' | 'message' | 'remedy'> & { platformCode: number | null }
 
@@ -210,18 +215,25 @@ export async function isToProbe(db: Pool, { scope, probes }: Halt): Promise<bool
 }
 
 /**
- * Raises the halt that a failure of the platform demands; unless it may be that of this process alone, and others work: it stands
- * aside then.
- * @param isOutage whether the failure is that the platform answers no call of this process
+ * The platform answers no job of this process: everything is halted; unless it answers this process alone not even a ping, and others
+ * work: it stands aside then.
  */
+export async function haltForOutage(
+  deps: Dependencies & { standing: Standing; client: Pick<PlatformClient, 'ping'> },
+  { said }: Pick<PlatformError['verdict'], 'said'>,
+): Promise<void> {
+  const { standing, client } = deps
+  if (await standing.leaveIfCutOff(() => client.ping({ signal: AbortSignal.timeout(PING_MS) }))) return
+  await halt(deps, '*', { category: OUTAGE, message: said.meaning, remedy: said.remedy, platformCode: null })
+}
+
+/** Raises the halt that a refusal demands; or has this process stand aside, if it may be its secret alone. */
 export async function haltForPlatform(
   deps: Dependencies & { standing: Standing },
   scope: string,
   { category, said }: Pick<PlatformError['verdict'], 'category' | 'said'>,
   platformCode: number | null,
-  isOutage = false,
 ): Promise<void> {
-  if (isOutage && (await deps.standing.leaveForNetwork())) return
   if (category === 'credentials' && (await deps.standing.leaveForSecret())) return
   await halt(deps, scope, { category, message: said.meaning, remedy: said.remedy, platformCode })
 }

@@ -1,7 +1,7 @@
 import { lockTransaction } from '../../lib/advisory-lock.ts'
 import { type Pool, transaction } from '../../lib/database.ts'
 import type { CallReport } from '../../platform/client.ts'
-import { ALIVE, type Aside, IS_OUTAGE } from './process.ts'
+import { ALIVE, type Aside, IS_OUTAGE, IS_OUTDATED } from './process.ts'
 
 /** How often a process that stands aside asks the platform whether that is over. Of a secret, one process for all that have it. */
 const ASKS_EVERY_MS: Record<Aside, number> = {
@@ -20,10 +20,14 @@ const IN_OUTAGE_MS = 60_000
 /** For how long others have to be gone, which they are for a moment when they are restarted. */
 const GONE_MS = 60_000
 
-/** SQL: a living process `o` makes calls, and the condition holds of it. */
+/** Asks the platform whether it answers this process at all. */
+type Ping = () => Promise<boolean>
+
+/** SQL: a living process `o` makes calls, also for all sources of HR, and the condition holds of it. */
 const anotherWorks = (condition: string) => `exists (
   select from dirsync.process o
-  where o.${ALIVE} and o.pacer is not null and o.aside_for is null and ${condition})`
+  where o.${ALIVE} and o.pacer is not null and o.aside_for is null and not coalesce(o.${IS_OUTDATED}, false)
+    and ${condition})`
 
 /**
  * Whether this process works, or stands aside (`dirsync.process.aside_for`). What may fail for one process alone is no halt while
@@ -41,6 +45,7 @@ export class Standing {
   /** How often it has stood aside in a row. */
   #times = 0
   #unanswered = 0
+  #pinging: Promise<boolean> | undefined
 
   /**
    * @param me.id of its row in `dirsync.process`
@@ -106,10 +111,26 @@ export class Standing {
     return hasJoined
   }
 
-  /** The platform cannot be reached: this process stands aside, if another one works. @returns whether that is so */
-  async leaveForNetwork(): Promise<boolean> {
-    // All that is in hand fails at once.
+  /**
+   * The platform answers no call of this process. If it answers no ping either, and another process works, this one stands aside. All
+   * that is in hand fails at once, and is told by one ping.
+   * @returns whether it stands aside
+   */
+  async leaveIfCutOff(ping: Ping): Promise<boolean> {
     if (this.#aside === 'unreachable') return true
+    this.#pinging ??= this.#isCutOff(ping).finally(() => {
+      this.#pinging = undefined
+    })
+    return (await this.#pinging) && (await this.#leaveForNetwork())
+  }
+
+  async #isCutOff(ping: Ping): Promise<boolean> {
+    const { rowCount } = await this.#db.query(`select where ${anotherWorks('o.id <> $1')}`, [this.#id])
+    // A ping that was not made tells nothing.
+    return rowCount === 1 && !(await ping().catch(() => true))
+  }
+
+  async #leaveForNetwork(): Promise<boolean> {
     const isLeft = await this.#note(
       `aside_for = 'unreachable', asked_at = clock_timestamp()`,
       `id = $1 and ${anotherWorks('o.id <> $1')}`,
@@ -137,15 +158,18 @@ export class Standing {
     return performance.now() - this.#aloneSince >= GONE_MS
   }
 
-  /** Works again, and with it those who stood aside for the same secret. */
+  /** Works again. */
   async workAgain(): Promise<void> {
     this.#aloneSince = null
-    await this.#note(
-      'aside_for = null',
-      `aside_for is not null and (id = $1 or aside_for = 'secret' and secret_print = $2)`,
-      [this.#id, this.#secretPrint],
-    )
+    await this.#note('aside_for = null', 'id = $1', [this.#id])
     this.see(null)
+  }
+
+  /** The secret has been accepted, or nobody has a better one: those who stood aside for it work again. */
+  async trustSecret(): Promise<void> {
+    this.#aloneSince = null
+    await this.#note('aside_for = null', `aside_for = 'secret' and secret_print = $1`, [this.#secretPrint])
+    if (this.#aside === 'secret') this.see(null)
   }
 
   /**

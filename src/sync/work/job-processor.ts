@@ -17,7 +17,7 @@ import { type Message, message, type Said, saidBy, says } from '../../texts/mess
 import { waitingDelay } from '../outbox/backoff.ts'
 import { type Claim, type ClaimKey, claim, isPresentRequest } from '../outbox/claim.ts'
 import { noteSending, plannedHash, type Sending } from '../outbox/employee.ts'
-import { haltForHr, haltForPlatform, healHrHalt, liftHalts } from '../outbox/halts.ts'
+import { haltForHr, haltForOutage, haltForPlatform, healHrHalt, liftHalts } from '../outbox/halts.ts'
 import { entityOf, lockName, postpone } from '../outbox/outbox.ts'
 import {
   type Again,
@@ -502,14 +502,10 @@ export class JobProcessor {
   async #fail(key: ClaimKey, claimed: Claim, thrown: unknown, sourceHash: string | null): Promise<JobResult> {
     const { error, verdict } = refusalOf(thrown)
     const outage = verdict.disposition === 'retry' && this.#outage.failed(key.entityKey, error)
-    if (outage || verdict.disposition === 'halt')
-      await haltForPlatform(
-        this.#deps,
-        !outage && verdict.scope === 'enterprise' ? key.enterpriseCode : '*',
-        verdict,
-        outage ? null : (error.platformCode ?? null),
-        outage,
-      )
+    const scope = verdict.scope === 'enterprise' ? key.enterpriseCode : '*'
+    if (outage) await haltForOutage(this.#deps, verdict)
+    else if (verdict.disposition === 'halt')
+      await haltForPlatform(this.#deps, scope, verdict, error.platformCode ?? null)
     return resultOfRefusal({
       error,
       verdict,
