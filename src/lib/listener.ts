@@ -37,8 +37,9 @@ export class Listener {
       this.#client = client
       client.on('notification', ({ payload }) => this.#options.heard(payload ?? ''))
       client.on('error', error => this.#lost(client, error))
-      client.on('end', () => this.#lost(client))
       await client.connect()
+      // One that ends before says why only by the error that connecting fails with.
+      client.on('end', () => this.#lost(client))
       await this.#options.listen(client, this.#closing.signal)
     } catch (error) {
       this.#lost(opened, error as Error)

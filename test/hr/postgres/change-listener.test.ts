@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { ChangeListener, isHeard } from '../../../src/hr/postgres/change-listener.ts'
@@ -30,6 +32,18 @@ function listen(url: string, deployment: string, logger = pino({ level: 'silent'
   listener.start()
   return heard
 }
+
+test('a server that ends each connection at once, as a proxy without one behind it, ends no process', async () => {
+  let connections = 0
+  const server = createServer(socket => {
+    connections += 1
+    socket.on('error', () => {}).once('data', () => socket.end())
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  listen(`postgres://hr@127.0.0.1:${(server.address() as AddressInfo).port}/hr`, 'production')
+  await until(async () => connections >= 2)
+})
 
 test('deployments that share an HR database all hear it', async () => {
   const { url, pool, client } = await triggeredHr()
