@@ -92,6 +92,19 @@ describe('a source that looks wrong writes nothing and says why', () => {
     expect(await under.pending()).toEqual([])
   })
 
+  test('but not because the first run, which a person cancelled, had more or others', async () => {
+    await under.hire(10)
+    const others = MAPPING.replace('select', `select 'E1' as enterprise_code,`)
+    for (const employees of [MAPPING, others]) {
+      const { id } = await under.plan('changes', { employees })
+      await under.store.pool.query('select dirsync.cancel($1)', [id])
+      await finishRuns(under.store.pool)
+    }
+    expect(await under.plan('changes', { employees: `${MAPPING} where userid < 'e7'` })).toMatchObject({
+      ...{ state: 'running', message: null, plan: { reasons: { new: 7 } } },
+    })
+  })
+
   test('and is compared with the last good run, not with the suspect one', async () => {
     await under.inSync(10)
     await hr(`delete from person where userid > 'e5'`)

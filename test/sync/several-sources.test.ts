@@ -585,6 +585,29 @@ describe('the sources change', () => {
     expect(await readRun(store.pool, held.id)).toMatchObject({ state: 'superseded' })
   })
 
+  test('one whose first run was cancelled for its mapping is read as if that had never been', async () => {
+    await hire(shanghai.pool, [...people('E1', 7), ...people('E3', 3, 'c')])
+    const hr = await settle([source('shanghai', ['E1', 'E3'], shanghai.url)])
+    await store.pool.query('select dirsync.cancel($1)', [(await plan(hr, 'shanghai')).id])
+    await finishRuns(store.pool)
+    await shanghai.pool.query(`delete from person where enterprise_code = 'E3'`)
+    expect(worded(await plan(hr, 'shanghai'))).toMatchObject({ state: 'running', message: null })
+  })
+
+  test('one that delivers no leavers any more once it has another enterprise goes on', async () => {
+    await hire(shanghai.pool, people('E1', 10))
+    await shanghai.pool.query(`update person set active = false where userid > 'e5'`)
+    await plan(await settle([source('shanghai', ['E1'], shanghai.url)]), 'shanghai')
+    await acknowledge(store)
+    await shanghai.pool.query('delete from person where not active')
+    const hr = await settle([source('shanghai', ['E1', 'E3'], shanghai.url)])
+    expect(worded(await plan(hr, 'shanghai'))).toMatchObject({ state: 'running', message: null })
+    await acknowledge(store)
+    await shanghai.pool.query(`delete from person where userid > 'e3'`)
+    const other = await settle([source('shanghai', ['E1', 'E4'], shanghai.url)])
+    expect(await plan(other, 'shanghai')).toMatchObject({ state: 'source_suspect' })
+  })
+
   test('one that is removed makes no leavers; its held and waiting runs end, and waiting work is withdrawn', async () => {
     const hr = await inSync()
     await beijing.admin.query(`update person set name = 'Changed' where userid = 'b1'`)

@@ -14,10 +14,11 @@ import { type ClientBase, databaseTime, onlyRow, repeatStepOnDeadlock } from '..
 import { traced } from '../../lib/tracing.ts'
 import { type Message, message, type Said } from '../../texts/message.ts'
 import { beginRetryOf } from '../cases/retries.ts'
-import { enterpriseCodes, findEmployees, HELD_DECISION, knownInHr, ONLY_HELD } from '../outbox/employee.ts'
+import { enterpriseCodes, findEmployees, HELD_DECISION, knownInHr } from '../outbox/employee.ts'
 import { addRequested, awaitPlan, PRIORITY, updateOf } from '../outbox/outbox.ts'
 import {
   cancelledSince,
+  followsSeveral,
   lastFullReading,
   lastPlanPassed,
   WATERMARK_OVERLAP_MS,
@@ -166,8 +167,10 @@ export async function planEmployees(
     source,
     mapping,
   }
-  const before = last?.statistics ?? (await knownAs(db, codes))
-  const missing = last === null ? await undelivered(db) : []
+  // An only HR that never was one of several can lack nobody: a mistake in its mapping may be why its first run was cancelled.
+  const isKnown = last === null && (codes !== null || (await followsSeveral(db)))
+  const before = isKnown ? await knownAs(db, codes) : (last?.statistics ?? null)
+  const missing = isKnown ? await undelivered(db) : []
   const suspect =
     straying(source, readAll ? null : (last?.statistics.rows ?? null), limits) ??
     (readAll
@@ -258,23 +261,26 @@ async function withinBreaker(
   return { state: 'held', message: [why, leaving, rejected].filter(what => what !== null) }
 }
 
-/** Statistics of a source that was never read as a whole, from what is known of its enterprises; of the only HR, of those in `staged`. */
+/**
+ * Statistics of a source that was never read as a whole, from what is known of its enterprises; of the only HR, of those in `staged`.
+ * Whom only a plan has known that was held or cancelled, HR need not have.
+ */
 async function knownAs(db: ClientBase, codes: SourceScope['codes']): Promise<SourceStatistics | null> {
-  const { rows } = await db.query<{ employees: number }>(
-    `select count(*)::int as employees from dirsync.employee e
+  const { rows } = await db.query<{ employees: number; active: number }>(
+    `select count(*)::int as employees, count(*) filter (where active)::int as active from dirsync.employee
      where enterprise_code in (${codes ? 'select unnest($1::text[])' : 'select enterprise_code from staged'})
-       and vanished_at is null and not ${ONLY_HELD}`,
+       and vanished_at is null and coalesce(source_hash, acknowledged_hash, parked_hash) is not null`,
     codes ? [codes] : [],
   )
-  const { employees } = onlyRow(rows)
-  return employees === 0 ? null : { rows: employees, keyless: 0, empty: {}, newest: null }
+  const { employees, active } = onlyRow(rows)
+  return employees === 0 ? null : { rows: employees, active, keyless: 0, empty: {}, newest: null }
 }
 
 /** Enterprises of which every row was asked for and `staged` has none, with their employees in `difference` who would leave by that. */
 async function undelivered(db: ClientBase): Promise<UndeliveredEnterprise[]> {
   const { rows } = await db.query<UndeliveredEnterprise>(
     `select d.enterprise_code as code, count(*)::int as employees from difference d
-     where d.hash is null and d.fresh and not d.had_left
+     where d.hash is null and d.previous_hash is not null and d.fresh and not d.had_left
        and not exists (select from staged s where s.enterprise_code = d.enterprise_code)
      group by 1 order by 1`,
   )

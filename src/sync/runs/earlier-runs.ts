@@ -20,6 +20,12 @@ const codesSince = (source: string) =>
   `greatest((select codes_since from dirsync.hr_source where name = ${source}),
             (select one_hr_since from dirsync.deployment), 0)`
 
+/** Whether there were several sources before the only HR: what is known of them tells what it should deliver. */
+export async function followsSeveral(db: ClientBase): Promise<boolean> {
+  const { rowCount } = await db.query('select from dirsync.deployment where one_hr_since is not null')
+  return rowCount === 1
+}
+
 /** SQL: good runs that read every HR row of a source as it is now. @param source SQL of its name */
 export const fullReadingOf = (source: string) =>
   `${FULL_READING} and hr_source = ${source} and id > ${codesSince(source)}`
