@@ -3,13 +3,16 @@ import { describe, expect, test } from 'vitest'
 import { emptyShare, RowHasher, type SourceStatistics } from '../../src/directory/hash.ts'
 import {
   belowNotice,
+  enterprisesLeave,
   isEmptyThroughout,
   mayHaveEmptied,
   missingEmployees,
   straying,
   suspicion,
   trips,
+  type UndeliveredEnterprise,
 } from '../../src/sync/runs/safety.ts'
+import { inEnglish } from '../../src/texts/message.ts'
 import { worded } from '../texts/worded.ts'
 
 const LIMITS = { maxFewerRows: 20, maxEmptied: 20 }
@@ -273,4 +276,15 @@ describe('employees counted by department', () => {
     expect(missingEmployees(10, earlier, LIMITS)).toBeNull()
     expect(missingEmployees(0, earlier, LIMITS)).toBeNull()
   })
+})
+
+test('enterprises that leave are named with their employees: those with the most, and how many others there are', () => {
+  const missing = (count: number) =>
+    Array.from({ length: count }, (_, i) => ({ code: `E${i}`, employees: i }))
+  const said = (of: UndeliveredEnterprise[]) => inEnglish(enterprisesLeave(of) ?? [])
+  expect(said([...missing(3), { code: '', employees: 9 }])).toContain(
+    ': without a code (9); E2 (2); E1 (1); E0 (0). They',
+  )
+  expect(said(missing(6))).toContain(': E5 (5); E4 (4); E3 (3); E2 (2); E1 (1); E0 (0). They')
+  expect(said(missing(8))).toContain(': E7 (7); E6 (6); E5 (5); E4 (4); E3 (3); 3 others (3). They')
 })

@@ -986,6 +986,33 @@ describe('the sources change', () => {
       expect(await countStatuses(store.pool)).toMatchObject({ in_sync: 12, held: 0, rejected: 0 })
     })
 
+    test('that lacks more enterprises while the run is held, about which a person decides, too', async () => {
+      await severalInSync()
+      await shanghai.pool.query('delete from person')
+      const codes = ['E3', 'E4', 'E5', 'E6', 'E7', 'E8']
+      await hire(
+        shanghai.pool,
+        codes.flatMap(code => people(code, 1, code)),
+      )
+      const hr = await settle([source('shanghai', codes, shanghai.url)])
+      await plan(hr, 'shanghai')
+      await acknowledge(store)
+      await hire(shanghai.pool, people('E1', 10))
+      await settle([])
+      const held = await plan(one(), '')
+      expect(worded(held)).toMatchObject({ state: 'held', message: MISSING })
+      await shanghai.pool.query(`delete from person where enterprise_code = 'E8'`)
+      await plan(one(), '')
+      expect(worded(await readRun(store.pool, held.id))).toMatchObject({
+        state: 'held',
+        message: expect.stringMatching(/^HR delivers none .* of these enterprises: E2 \(2\); E8 \(1\)\. /),
+      })
+      await store.pool.query('select dirsync.approve($1)', [held.id])
+      while (await planNext(one(), ''));
+      expect(await store.rows(`select grown, state from dirsync.sync_run where state = 'held'`)).toHaveLength(1)
+      expect((await employees()).filter(({ vanished }) => vanished > 0)).toMatchObject([{ code: 'E2' }])
+    })
+
     test('that has all of them passes, unless it has far fewer rows', async () => {
       await severalInSync()
       await settle([])

@@ -37,7 +37,7 @@ import {
 import {
   type Breaker,
   duplication,
-  enterpriseLeaves,
+  enterprisesLeave,
   isEmptyThroughout,
   leaversAbound,
   mayHaveEmptied,
@@ -73,18 +73,31 @@ export async function planEverybody(
   signal: AbortSignal,
 ): Promise<CheckedPlan> {
   const planned = await planEmployees(db, source.hr, run, limits, signal, source)
-  return employeePlan(db, source, planned, { breaker: limits.breaker, isFull: run.kind === 'full' })
+  const { breaker } = limits
+  const { undelivered: leaving } = planned
+  return employeePlan(db, source, planned, { breaker, isFull: run.kind === 'full', leaving })
 }
 
 /**
  * What may become of a plan whose rows are in `difference`.
  * @param options.missing employees who wait for a run that reads every row
+ * @param options.leaving enterprises about which a person decides, however few they are
  */
 function employeePlan(
   db: ClientBase,
   source: NamedSource,
   planned: PlannedRun,
-  { breaker, isFull = false, missing = [] }: { breaker: Breaker; isFull?: boolean; missing?: EmployeeKey[] },
+  {
+    breaker,
+    isFull = false,
+    missing = [],
+    leaving = [],
+  }: {
+    breaker: Breaker
+    isFull?: boolean
+    missing?: EmployeeKey[]
+    leaving?: readonly UndeliveredEnterprise[]
+  },
 ): CheckedPlan {
   const { readAll = false, source: scanned } = planned
   const compared = { readAll, codes: source.codes }
@@ -100,7 +113,13 @@ function employeePlan(
     store: id => storeEmployeePlan(db, id),
     mark: id => markHeld(db, id, compared),
     changedSince: held => countChangedSince(db, held, source.codes),
-    outgrows: async held => trips(breaker, await countJoined(db, held), planned.plan?.total ?? 0),
+    outgrows: async held =>
+      trips(breaker, await countJoined(db, held), planned.plan?.total ?? 0) ||
+      (await countJoined(
+        db,
+        held,
+        leaving.map(({ code }) => code),
+      )) > 0,
     undecided: held => countUndecided(db, held, source.codes),
   }
 }
@@ -109,6 +128,8 @@ export interface EmployeePlan extends PlannedRun {
   state: 'running' | 'held' | 'source_suspect'
   source: SourceStatistics
   difference: Difference
+  /** Enterprises of which the only HR, after several, has nobody. */
+  undelivered: readonly UndeliveredEnterprise[]
 }
 
 /**
@@ -159,18 +180,19 @@ export async function planEmployees(
   const isEnough = newer && last && !looksOdd(newer, last.statistics, limits)
   const { staged, readAll, source, mapping, difference } = isEnough ? newer : await read(null)
   const { inScope, total, reasons, sample, skipped, first } = difference
+  // An only HR that never was one of several can lack nobody: a mistake in its mapping may be why its first run was cancelled.
+  const isKnown = last === null && (codes !== null || (await followsSeveral(db)))
+  const before = isKnown ? await knownAs(db, codes) : (last?.statistics ?? null)
+  const missing = isKnown ? await undelivered(db) : []
   const planned = {
     difference,
+    undelivered: codes === null ? missing : [],
     readAll,
     inScope,
     plan: { reasons, sample, total, ...(run.maxAgeMs !== null && { skipped }) },
     source,
     mapping,
   }
-  // An only HR that never was one of several can lack nobody: a mistake in its mapping may be why its first run was cancelled.
-  const isKnown = last === null && (codes !== null || (await followsSeveral(db)))
-  const before = isKnown ? await knownAs(db, codes) : (last?.statistics ?? null)
-  const missing = isKnown ? await undelivered(db) : []
   const suspect =
     straying(source, readAll ? null : (last?.statistics.rows ?? null), limits) ??
     (readAll
@@ -179,7 +201,7 @@ export async function planEmployees(
     (codes && misassignment(missing))
   if (suspect)
     return { ...planned, state: 'source_suspect', message: message('said.suspect', { reason: suspect }) }
-  const leaving = codes === null ? enterpriseLeaves(missing) : null
+  const leaving = enterprisesLeave(planned.undelivered)
   if (!first || leaving) {
     return { ...planned, ...(await withinBreaker(db, difference, limits.breaker, scope, leaving)) }
   }

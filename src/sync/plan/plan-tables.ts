@@ -722,13 +722,17 @@ const IS_IN_PLAN = `exists (
   where w.run_id = r.id and w.operation = 'update-employee' and w.enterprise_code = d.enterprise_code
     and w.entity_key = d.userid and w.reason <> 'asked')`
 
-/** How many employees change of whom the stored plan of a held run has nothing. */
-export async function countJoined(db: ClientBase, heldRun: number): Promise<number> {
+/** How many employees change of whom the stored plan of a held run has nothing. @param codes only of these enterprises; null: of all */
+export async function countJoined(
+  db: ClientBase,
+  heldRun: number,
+  codes: readonly string[] | null = null,
+): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     `select count(*)::int as n from difference d cross join (select $1::bigint as id) r
      -- Not an anti join, which a plan that was never analyzed makes quadratic.
-     where ${IS_CHANGING} and ${IS_IN_PLAN} is not true`,
-    [heldRun],
+     where ${IS_CHANGING} and ${IS_IN_PLAN} is not true and ($2::text[] is null or d.enterprise_code = any ($2))`,
+    [heldRun, codes],
   )
   return onlyRow(rows).n
 }

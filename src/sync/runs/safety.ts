@@ -178,16 +178,39 @@ export function misassignment([first]: readonly UndeliveredEnterprise[]): Messag
     : message('said.misassigned', { code, employees })
 }
 
+/** How many enterprises a message names. */
+const NAMED_ENTERPRISES = 6
+
 /**
- * The same of the only HR after several: it may lack the enterprise for good, so that a person decides. It may also be that a
+ * The same of the only HR after several: it may lack enterprises for good, so that a person decides. It may also be that a
  * process was started without HR_SOURCES.
  */
-export function enterpriseLeaves([first]: readonly UndeliveredEnterprise[]): Message | null {
+export function enterprisesLeave(missing: readonly UndeliveredEnterprise[]): Message | null {
+  const [first, second] = missing
   if (!first) return null
+  if (second) return message('said.enterprises_leave', { enterprises: namedOf(missing) })
   const { code, employees } = first
   return code === ''
     ? message('said.enterprise_leaves_none', { employees })
     : message('said.enterprise_leaves', { code, employees })
+}
+
+/** Those with the most employees, and how many others there are. */
+function namedOf(missing: readonly UndeliveredEnterprise[]): Message[] {
+  const byEmployees = missing.toSorted((a, b) => b.employees - a.employees)
+  const named = missing.length > NAMED_ENTERPRISES ? NAMED_ENTERPRISES - 1 : NAMED_ENTERPRISES
+  const others = byEmployees.slice(named)
+  const employees = others.reduce((sum, other) => sum + other.employees, 0)
+  return [
+    ...byEmployees
+      .slice(0, named)
+      .map(one =>
+        one.code === ''
+          ? message('said.none_of_no_enterprise', { employees: one.employees })
+          : message('said.none_of_enterprise', { ...one }),
+      ),
+    ...(others.length > 0 ? [message('said.none_of_others', { count: others.length, employees })] : []),
+  ]
 }
 
 /** Why HR looks wrong when it delivers these keys more than once; null when there are none. */

@@ -383,6 +383,11 @@ export const saidTexts = {
     'HR delivers none of the {employees} employees who are known of enterprise {code}: they would count as having left. If another HR system has them, set HR_SOURCES for every process.',
   'said.enterprise_leaves_none':
     'HR delivers none of the {employees} employees who are known without an enterprise: they would count as having left. If another HR system has them, set HR_SOURCES for every process.',
+  'said.enterprises_leave':
+    'HR delivers none of the employees who are known of these enterprises: {enterprises}. They would count as having left. If another HR system has them, set HR_SOURCES for every process.',
+  'said.none_of_enterprise': '{code} ({employees})',
+  'said.none_of_no_enterprise': 'without a code ({employees})',
+  'said.none_of_others': '{count} others ({employees})',
   'said.nothing_enqueued': 'Nothing was enqueued.',
   'said.suspect': '{reason}. Nothing was enqueued.',
   'said.employees_change': '{changing} of {total} employees would change, more than {count} and {percent} %.',

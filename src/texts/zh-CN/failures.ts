@@ -439,6 +439,11 @@ export const failures = {
     '企业 {code} 已知的 {employees} 名员工，人事系统一名也未提供：将被视为离职。如另一人事系统有这些员工，请为所有进程设置 HR_SOURCES。',
   'said.enterprise_leaves_none':
     '已知不属于企业的 {employees} 名员工，人事系统一名也未提供：将被视为离职。如另一人事系统有这些员工，请为所有进程设置 HR_SOURCES。',
+  'said.enterprises_leave':
+    '以下企业已知的员工，人事系统一名也未提供：{enterprises}。这些员工将被视为离职。如另一人事系统有这些员工，请为所有进程设置 HR_SOURCES。',
+  'said.none_of_enterprise': '{code}（{employees} 名）',
+  'said.none_of_no_enterprise': '未设编码（{employees} 名）',
+  'said.none_of_others': '另外 {count} 家企业（共 {employees} 名）',
   'said.nothing_enqueued': '未写入任何待发送项。',
   'said.suspect': '{reason}。未写入任何待发送项。',
   'said.employees_change':
