@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { RunDetails, readRunDetails } from '../console/runs/query.ts'
 import { runEndShown } from '../console/runs/run-view.ts'
 import { io } from '../lib/io.ts'
-import { hrHaltsOf } from '../sync/outbox/halts.ts'
+import { untoldIn } from '../sync/outbox/halts.ts'
 import { missingRolesSaid } from '../sync/processes/process.ts'
 import type { Commands } from '../sync/runs/commands.ts'
 import { MIRRORS } from '../sync/runs/mirror-kind.ts'
@@ -174,15 +174,16 @@ async function waitFor(
   })
   if (!end) throw new FailedError(message('said.run_goes_on', { run, command: `${program} runs ${run}` }))
   const story = await readRunDetails(pool, run)
-  // A named employee that is unknown, or whose HR source went away, was not synced, whatever happened to the others.
+  // A named employee that is unknown, or of whom HR could not tell, was not synced, whatever happened to the others.
   const isUnknown = story.kind === 'employees' && end.message !== null
-  const away = (story.outcomes.halted ?? 0) > 0 ? await hrHaltsOf(pool, run) : []
-  const ok = end.state === 'done' && !isUnknown && away.length === 0
-  const problems = [...(end.message === null ? [] : [end.message]), ...away.map(halt => halt.message)].flat()
+  const { halted = 0, obsolete = 0 } = story.outcomes
+  const untold = halted + obsolete > 0 ? await untoldIn(pool, run) : []
+  const ok = end.state === 'done' && !isUnknown && untold.length === 0
+  const problems = [...(end.message === null ? [] : [end.message]), ...untold.map(one => one.message)].flat()
   return {
     ok,
-    story: { ...story, message: away.length === 0 ? end.message : message('said.problems', { problems }) },
-    remedy: end.remedy ?? away[0]?.remedy,
+    story: { ...story, message: untold.length === 0 ? end.message : message('said.problems', { problems }) },
+    remedy: end.remedy ?? untold[0]?.remedy,
   }
 }
 

@@ -6,10 +6,10 @@ import { countEnqueued, refeed, takeForQueue, takeProbes } from '../../src/sync/
 import {
   haltForHr,
   healHrHalt,
-  hrHaltsOf,
   liftHalts,
   raiseHalt,
   readHalts,
+  untoldIn,
 } from '../../src/sync/outbox/halts.ts'
 import { addWork, detachHalted, postpone } from '../../src/sync/outbox/outbox.ts'
 import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
@@ -221,10 +221,10 @@ describe('while an enterprise is halted', () => {
         remedy: message('said.hr_unread_remedy'),
       },
     ]
-    expect(await hrHaltsOf(store.pool, left)).toEqual(told)
+    expect(await untoldIn(store.pool, left)).toEqual(told)
     await healHrHalt({ db: store.pool, logger: SILENT }, beijing, new Date(Date.now() + 60_000))
     expect(await readHalts(store.pool)).toEqual([])
-    expect(await hrHaltsOf(store.pool, left)).toEqual(told)
+    expect(await untoldIn(store.pool, left)).toEqual(told)
     // Whatever was halted in the other run was repeated in it before HR went away once more.
     await plant(
       store,
@@ -235,7 +235,19 @@ describe('while an enterprise is halted', () => {
       })),
     )
     await away()
-    expect(await hrHaltsOf(store.pool, repeated)).toEqual([])
+    expect(await untoldIn(store.pool, repeated)).toEqual([])
+    await plant(store, 'attempt', {
+      ...{
+        run_id: repeated,
+        operation: 'update-employee',
+        enterprise_code: 'C1',
+        entity_key: 'e4',
+        detail: '',
+      },
+      ...{ started_at: new Date(), duration_ms: 1, outcome: 'obsolete' },
+      error: message('said.not_read_since'),
+    })
+    expect(await untoldIn(store.pool, repeated)).toEqual([{ message: message('said.not_read_since') }])
   })
 
   test('but not work of a cancelled run, which is withdrawn once no worker holds it', async () => {

@@ -1009,7 +1009,9 @@ describe('the sources change', () => {
       })
       await store.pool.query('select dirsync.approve($1)', [held.id])
       while (await planNext(one(), ''));
-      expect(await store.rows(`select grown, state from dirsync.sync_run where state = 'held'`)).toHaveLength(1)
+      expect(await store.rows(`select grown, state from dirsync.sync_run where state = 'held'`)).toHaveLength(
+        1,
+      )
       expect((await employees()).filter(({ vanished }) => vanished > 0)).toMatchObject([{ code: 'E2' }])
     })
 
@@ -1099,13 +1101,29 @@ describe('the sources change', () => {
     for (const userid of ['c0', 'c1']) await execute(moved, employee(userid, 'E3'))
     expect(await employees()).toMatchObject([{ vanished: 0 }, { vanished: 0 }, { vanished: 0 }])
     const error =
-      'HR has no row of this employee, but was not read completely since its enterprises changed: a run that reads every row decides whether they have left'
+      'HR has no row of this employee, but no run has passed that read every row of HR as it is set up now: such a run decides whether they have left'
     expect(
       await store.rows(
         `select run_id, outcome, dirsync.in_language('en', error) as error from dirsync.attempt order by id`,
       ),
     ).toEqual([before, after].map(({ id }) => ({ run_id: id, outcome: 'obsolete', error })))
     expect(await plan(moved, 'beijing')).toMatchObject({ state: 'source_suspect' })
+  })
+
+  test('a named employee who leaves by an earlier plan leaves, though their source was not read since', async () => {
+    await hire(shanghai.pool, people('E1', 10))
+    const hr = await settle([source('shanghai', ['E1'], shanghai.url)])
+    await plan(hr, 'shanghai')
+    await acknowledge(store)
+    await shanghai.pool.query(`delete from person where userid = 'e0'`)
+    expect(await plan(hr, 'shanghai')).toMatchObject({ state: 'running', planned: 1 })
+    const more = await settle([source('shanghai', ['E1', 'E4'], shanghai.url)])
+    const { id } = await plan(more, '', 'employees', ['E1/e0'])
+    await execute(more, employee('e0', 'E1'))
+    // The platform is asked about them, as the plan wants: it is away.
+    expect(await store.rows('select run_id, outcome from dirsync.attempt')).toEqual([
+      { run_id: id, outcome: 'retry' },
+    ])
   })
 
   describe('an enterprise that comes back', () => {

@@ -176,15 +176,20 @@ export async function readHalts(db: Pool): Promise<Halt[]> {
   return rows
 }
 
-/** The halts for HR because of which work has left a run, whether they are over by now or not. */
-export async function hrHaltsOf(db: Pool, runId: number): Promise<Pick<Halt, 'message' | 'remedy'>[]> {
-  const { rows } = await db.query<Pick<Halt, 'message'>>(
+/** Why HR could not tell of some whose work has left a run: by halts, whether they are over by now or not, or without a full reading. */
+export async function untoldIn(db: Pool, runId: number): Promise<{ message: Said; remedy?: Said }[]> {
+  const { rows } = await db.query<{ message: Said; halted: boolean }>(
     // A source halts each of its enterprises. What a worker has halted is repeated in the run, or leaves it later.
-    `select distinct error as message from dirsync.attempt
-     where run_id = $1 and outcome = 'halted' and error ->> 'key' = 'said.source_unread_because'`,
+    `select distinct error as message, outcome = 'halted' as halted from dirsync.attempt
+     where run_id = $1 and (outcome = 'halted' and error ->> 'key' = 'said.source_unread_because'
+                            or outcome = 'obsolete' and error ->> 'key' = 'said.not_read_since')
+     order by 2 desc`,
     [runId],
   )
-  return rows.map(({ message: what }) => ({ message: what, remedy: message('said.hr_unread_remedy') }))
+  return rows.map(({ message: what, halted }) => ({
+    message: what,
+    ...(halted && { remedy: message('said.hr_unread_remedy') }),
+  }))
 }
 
 /** Categories of halts that are not the platform's: a call's answer says nothing of them. */

@@ -336,8 +336,13 @@ export class JobProcessor {
       if (row !== null && row !== 'duplicate') sourceHash = rowHash(Object.keys(row), row)
       if (key.operation === 'bind-openid')
         return { result: await bindOpenid(employee, row, { ...claimed, sellerAppid: key.detail }, platform) }
-      // HR_SOURCES may give the enterprise to a source that lacks it: even a named employee does not leave by that.
-      if (claimed.named && row === null && (await lastFullReading(this.#deps.pool, source)) === null)
+      // HR_SOURCES may give the enterprise to a source that lacks it: not even a named employee leaves by that, unless by a plan before.
+      if (
+        claimed.named &&
+        active &&
+        row === null &&
+        (await lastFullReading(this.#deps.pool, source)) === null
+      )
         return { result: unread(key, claimed, message('said.not_read_since')) }
       const { hasDepartments } = source.hr
       const note = (sending: Sending) => noteSending(this.#deps.pool, key, claimed, sending)

@@ -431,7 +431,7 @@ export const saidTexts = {
   'said.no_source': 'no HR source has enterprise {code}',
   'said.no_source_of_none': 'no HR source has employees without an enterprise',
   'said.not_read_since':
-    'HR has no row of this employee, but was not read completely since its enterprises changed: a run that reads every row decides whether they have left',
+    'HR has no row of this employee, but no run has passed that read every row of HR as it is set up now: such a run decides whether they have left',
   'said.enterprise_gone': 'the platform refuses enterprise {code}, and HR no longer has anyone in it',
   'said.own_enterprise_gone':
     'the platform refuses calls without an enterprise code, and HR no longer has anyone without an enterprise',

@@ -483,7 +483,7 @@ export const failures = {
   'said.no_source': '没有任何人事数据源包含企业 {code}',
   'said.no_source_of_none': '没有任何人事数据源包含不属于企业的员工',
   'said.not_read_since':
-    '人事系统中没有该员工的数据，但自其所含企业变更以来尚未完整读取过：由读取全部数据的同步任务确定其是否离职',
+    '人事系统中没有该员工的数据，但尚无同步任务按目前的设置完整读取人事系统并通过检查：由这样的同步任务确定其是否离职',
   'said.enterprise_gone': '平台拒绝企业 {code}，人事系统中也已没有该企业的人员',
   'said.own_enterprise_gone': '平台拒绝不带企业编码的调用，人事系统中也已没有不属于企业的人员',
   'said.no_such_department': '平台上没有该部门',
