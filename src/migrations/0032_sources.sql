@@ -8,6 +8,12 @@ alter table dirsync.deployment add column one_hr_since bigint;
 comment on column dirsync.deployment.one_hr_since is
   'The newest run when there was one HR system once more, after several sources. Null: there never were several before.';
 
+-- It may have been a mistake that an enterprise has no source any more, of which people are told for a while.
+alter table dirsync.deployment add column source_lost_at timestamptz;
+comment on column dirsync.deployment.source_lost_at is
+  'When an enterprise with employees last lost its HR source. Null: none did since this was kept.';
+update dirsync.deployment set source_lost_at = now() where exists (select from dirsync.hr_source);
+
 -- Employees whose enterprise no HR source has are in no way in sync.
 alter table dirsync.status_history add column no_source integer not null default 0;
 comment on column dirsync.status_history.no_source is 'Employees in service whose enterprise no HR source has.';

@@ -106,7 +106,7 @@ describe('a list without cases', () => {
   })
   afterEach(async () => {
     await console.pool.query(
-      'delete from dirsync.process; delete from dirsync.job_schedule; delete from dirsync.pending; delete from dirsync.halt; delete from dirsync.sync_run; delete from dirsync.employee; delete from dirsync.hr_source',
+      'delete from dirsync.process; delete from dirsync.job_schedule; delete from dirsync.pending; delete from dirsync.halt; delete from dirsync.sync_run; delete from dirsync.employee; delete from dirsync.hr_source; delete from dirsync.deployment',
     )
   })
 
@@ -164,7 +164,8 @@ describe('a list without cases', () => {
     ],
     [
       `insert into dirsync.hr_source (name, position, kind, address, enterprise_codes) values ('b', 0, 'mysql', 'h', '{B}');
-       insert into dirsync.employee (enterprise_code, userid, source_hash) values ('A', 'gone', gen_random_uuid())`,
+       insert into dirsync.employee (enterprise_code, userid, source_hash) values ('A', 'gone', gen_random_uuid());
+       insert into dirsync.deployment (base_url, app_id, enterprise_code, since, source_lost_at) values ('b', 'a', '', '-infinity', now())`,
       'No HR source has the enterprise of some employees',
       '没有任何人事数据源包含部分员工所属的企业',
     ],

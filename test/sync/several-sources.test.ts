@@ -675,6 +675,7 @@ describe('the sources change', () => {
   })
 
   test('one that is removed for good is a to-do for a week, and then no more', async () => {
+    await claimDeployment(store.pool, { baseUrl: 'https://platform.example', appId: 'a', enterpriseCode: '' })
     await inSync()
     await finishRuns(store.pool)
     await plant(store, 'process', {
@@ -684,11 +685,6 @@ describe('the sources change', () => {
       version: '1',
       roles: ['scheduler', 'worker'],
     })
-    const minutes = (count: number) => new Date(Math.floor(Date.now() / 300_000) * 300_000 - count * 60_000)
-    const recorded = { in_sync: 10, awaiting_activation: 0, dead_lettered: 0, halted: 0, waiting: 0 }
-    const rest = { open_cases: {}, cases: 0, pending: 0, oldest_pending_seconds: 0, is_halted: false }
-    const week = 7 * 24 * 60
-    await plant(store, 'status_history', { ...recorded, ...rest, at: minutes(week + 5), in_sync: 20 })
     await settle([source('shanghai', ['E1'], shanghai.url)])
     await noteStatuses(store.pool)
     const told = async () => {
@@ -699,16 +695,26 @@ describe('the sources change', () => {
     expect(await told()).toEqual({
       ...{ todos: [{ what: 'no_source', count: 10 }], share: 1, arrival: 'no_source' },
     })
-    // All that was recorded in the week has it.
-    await plant(store, 'status_history', { ...recorded, ...rest, at: minutes(week), no_source: 10 })
-    expect(await told()).toEqual({ todos: [], share: 1, arrival: 'arrived' })
-    const { in_sync } = await readHistory(store.pool, { from: minutes(10), to: new Date() })
+    const weekGoesBy = () =>
+      store.pool.query(`update dirsync.deployment set source_lost_at = source_lost_at - interval '7 days'`)
+    await weekGoesBy()
+    const none = { todos: [], share: 1, arrival: 'arrived' }
+    expect(await told()).toEqual(none)
+    const now = new Date()
+    const { in_sync } = await readHistory(store.pool, { from: new Date(now.getTime() - 600_000), to: now })
     expect(in_sync.filter(share => share !== null)).toEqual([1])
-    // Others are news.
-    await store.pool.query(`update dirsync.employee set enterprise_code = 'E9' where userid = 'e1'`)
-    expect(await told()).toMatchObject({
-      ...{ todos: [{ what: 'no_source', count: 11 }], arrival: 'no_source' },
-    })
+    // Starts that change nothing are no news; that it comes back while the other one goes is.
+    await settle([source('shanghai', ['E1'], shanghai.url)])
+    expect(await told()).toEqual(none)
+    await settle([source('beijing', ['E2'], beijing.url)])
+    const lost = { todos: [{ what: 'no_source', count: 10 }], arrival: 'no_source' }
+    expect(await told()).toMatchObject(lost)
+    // So is one that the only HR had.
+    await settle([])
+    await weekGoesBy()
+    expect(await told()).toMatchObject(none)
+    await settle([source('beijing', ['E2'], beijing.url)])
+    expect(await told()).toMatchObject(lost)
   })
 
   describe('one loses an enterprise while a run is held', () => {

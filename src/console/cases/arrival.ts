@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { onlyRow, type Pool } from '../../lib/database.ts'
-import { employeeStatus, LONG_WITHOUT_SOURCE, type ShownEmployeeStatus } from '../../sync/health/figures.ts'
+import { employeeStatus, type ShownEmployeeStatus, SOURCE_LOST_AT } from '../../sync/health/figures.ts'
 import { HAS_TRIED, latestRun, RUNS_OF_EVERYBODY, RUNS_OF_KIND, type Runs } from '../../sync/health/health.ts'
 import { ALIVE } from '../../sync/processes/process.ts'
 import { ACCOUNT_SINCE, EMPLOYEE_KINDS_SQL, HELD_RUNS, RUN_SOURCES } from '../../sync/runs/run.ts'
@@ -40,7 +40,7 @@ export async function readArrival(pool: Pool): Promise<Arrival> {
           or exists (select from dirsync.job_schedule
                      where job = 'sync-changes' and (paused_at is not null or interval_seconds is null and not ${IS_HEARD}))
           then 'not_reading'
-        when ${countOf(['no_source'])} > ${LONG_WITHOUT_SOURCE} then 'no_source'
+        when ${countOf(['no_source'])} > 0 and ${SOURCE_LOST_AT} is not null then 'no_source'
         when ${countOf(['accepted', 'rejected', 'dead_lettered'])} > 0 then 'decided'
         else 'arrived'
       end as arrival`,

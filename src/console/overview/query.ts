@@ -6,7 +6,7 @@ import { type OpenMoney, readOpenMoney } from '../../money/open.ts'
 import { FOR_A_PERSON } from '../../sync/cases/cases.ts'
 import { areRetriesStopped } from '../../sync/cases/retries.ts'
 import { ignoredFields } from '../../sync/cases/withheld.ts'
-import { HOURS_KEPT, LONG_WITHOUT_SOURCE, MINUTES_KEPT } from '../../sync/health/figures.ts'
+import { HOURS_KEPT, MINUTES_KEPT, SOURCE_LOST_AT } from '../../sync/health/figures.ts'
 import { type Pace, readPace } from '../../sync/processes/pace.ts'
 import { countRoles } from '../../sync/processes/process.ts'
 import { countDoubted } from '../../sync/runs/restored.ts'
@@ -29,10 +29,11 @@ const Counts = z.record(z.string(), z.int())
 /** The answer of `/api/v1/overview`. */
 export const OverviewResult = z.object({
   employees: Counts.describe('Employees in service according to HR, by status; in_scope is their sum'),
-  long_without_source: z
-    .int()
+  source_lost_at: z
+    .date()
+    .nullable()
     .describe(
-      'How many employees have had no HR source for a week: if there are not more, that is nothing to do',
+      'When an enterprise last lost its HR source; null: not within a week, so that employees without one are nothing to do',
     ),
   share_in_sync: z
     .number()
@@ -165,7 +166,7 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
     schedules,
     retries_stopped,
     { rows: held },
-    { rows: settled },
+    { rows: lost },
   ] = await Promise.all([
     readOverview(db),
     readPace(db),
@@ -180,16 +181,14 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
     db.query<OverviewResult['held_runs'][number]>(
       `select id, kind, hr_source, requested_at, planned from ${HELD_RUNS} held order by id`,
     ),
-    db.query<Pick<OverviewResult, 'long_without_source'>>(
-      `select ${LONG_WITHOUT_SOURCE} as long_without_source`,
-    ),
+    db.query<Pick<OverviewResult, 'source_lost_at'>>(`select ${SOURCE_LOST_AT} as source_lost_at`),
   ])
   const alive = processes.filter(process => process.alive)
   return {
     result: {
       ...resultOf(overview, pace, alive, held),
       ...{ alerts, unknown_people, doubted, ignored_fields, retries_stopped },
-      ...onlyRow(settled),
+      ...onlyRow(lost),
       stalled_jobs: schedules.filter(
         ({ off, paused_at, pause_effect }) => !off && paused_at !== null && pause_effect !== 'none',
       ),
@@ -207,7 +206,7 @@ function resultOf(
 ): Omit<
   OverviewResult,
   | 'alerts'
-  | 'long_without_source'
+  | 'source_lost_at'
   | 'unknown_people'
   | 'doubted'
   | 'ignored_fields'
@@ -301,7 +300,7 @@ export function todosOf(overview: OverviewResult): Todo[] {
     ...money.map(kind => ({ what: 'money', kind, count: overview.money_for_person[kind] }) as const),
     ...overview.stalled_jobs.map(job => ({ what: 'stalled', job }) as const),
     ...(overview.doubted > 0 ? [{ what: 'doubted', count: overview.doubted } as const] : []),
-    ...(no_source > overview.long_without_source ? [{ what: 'no_source', count: no_source } as const] : []),
+    ...(no_source > 0 && overview.source_lost_at ? [{ what: 'no_source', count: no_source } as const] : []),
     ...overview.unknown_people.map(people => ({ what: 'unknown', people }) as const),
     ...held_runs.map(run => ({ what: 'held', run }) as const),
     ...suspect_runs.map(run => ({ what: 'suspect', run }) as const),

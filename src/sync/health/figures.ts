@@ -140,9 +140,9 @@ export const MINUTES_KEPT = 30
 /** For how many days `call_hour` and `status_history` are: charts show 30 days, from the beginning of a day on. */
 export const HOURS_KEPT = 35
 
-/** SQL: how many employees have been without HR source for a week: a source that was removed by mistake was noticed by then. */
-export const LONG_WITHOUT_SOURCE = `(select coalesce(min(no_source), 0) from dirsync.status_history
-  where at >= (select max(at) from dirsync.status_history where at <= now() - interval '7 days'))`
+/** SQL: when an enterprise last lost its HR source; null a week later: a mistake was noticed by then. */
+export const SOURCE_LOST_AT = `(select source_lost_at from dirsync.deployment
+  where source_lost_at > now() - interval '7 days')`
 
 /**
  * Records the state of everything and sums up the calls by hour, for charts. At most once per five minutes, across all callers.

@@ -3,6 +3,7 @@ import { lockTransaction } from '../../lib/advisory-lock.ts'
 import { type ClientBase, onlyRow, type Pool, repeatOnDeadlock, transaction } from '../../lib/database.ts'
 import { message, toStore } from '../../texts/message.ts'
 import { endCasesWhere, NO_USER_ID } from '../cases/cases.ts'
+import { enterprisesIn, hasSource } from '../outbox/employee.ts'
 import { KINDS_BY_SOURCE, unsentBecause } from '../runs/run.ts'
 import { endForgottenWaiting, endWaiting } from './plan-tables.ts'
 
@@ -30,7 +31,7 @@ const NEWEST_RUN = 'select coalesce(max(id), 0) from dirsync.sync_run'
 
 async function writeSources(client: ClientBase, sources: readonly KnownSource[]): Promise<void> {
   await lockTransaction(client, 'sources')
-  const { rows } = await client.query<{ changed: number; gone: number }>(
+  const { rows } = await client.query<{ changed: number; gone: number; loses: boolean }>(
     `with named as (
          select * from jsonb_to_recordset($1)
            as s (name text, kind text, address text, "enterpriseCodes" text[], position smallint)
@@ -52,14 +53,22 @@ async function writeSources(client: ClientBase, sources: readonly KnownSource[])
        select (select count(*) from gone)::int as gone,
               (select count(*) from named n
                where not exists (select from dirsync.hr_source h
-                                 where h.name = n.name and h.enterprise_codes = n."enterpriseCodes"))::int as changed`,
+                                 where h.name = n.name and h.enterprise_codes = n."enterpriseCodes"))::int as changed,
+              exists (select from named)
+                and exists (select from (select code as enterprise_code from (${enterprisesIn('employee')}) known) k
+                            where ${hasSource('k')}
+                              and not exists (select from named n where k.enterprise_code = any (n."enterpriseCodes"))
+                              and exists (select from dirsync.employee e
+                                          where e.enterprise_code = k.enterprise_code and e.status not in ('left', 'vanished')))
+                as loses`,
     [JSON.stringify(sources.map((source, position) => ({ ...source, position })))],
   )
   const names = sources.length === 0 ? [''] : sources.map(({ name }) => name)
   await endRunsOfOthers(client, names)
   await client.query('delete from dirsync.hr_delivery where source <> all ($1)', [names])
   if (sources.length > 0) await letGo(client, sources)
-  const { changed, gone } = onlyRow(rows)
+  const { changed, gone, loses } = onlyRow(rows)
+  if (loses) await client.query('update dirsync.deployment set source_lost_at = now()')
   if (gone + changed === 0) return
   if (sources.length === 0 && gone > 0)
     await client.query(`update dirsync.deployment set one_hr_since = (${NEWEST_RUN})`)

@@ -10,8 +10,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Entities to be sent, the highest value of each step': '待发送的数量，取每段时间的最高值',
   'Employees in service according to HR, by status; in_scope is their sum':
     '人事系统中的在职员工，按状态；in_scope 为其总数',
-  'How many employees have had no HR source for a week: if there are not more, that is nothing to do':
-    '已有一周没有人事数据源的员工数：如没有更多这样的员工，则无需处理',
+  'When an enterprise last lost its HR source; null: not within a week, so that employees without one are nothing to do':
+    '最近一次有企业失去人事数据源的时间；null 表示一周内没有，因此没有数据源的员工无需处理',
   '0 to 1, of the employees with an HR source; null: there are none yet':
     '0 到 1，仅计有人事数据源的员工；null 表示还没有这样的员工',
   'Since when the oldest pending entity has been out of sync': '等待最久的待发送项自何时起未同步',

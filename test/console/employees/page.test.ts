@@ -409,6 +409,11 @@ test('one whose enterprise no HR source has is not called in sync, and no sync i
     `insert into dirsync.employee (enterprise_code, userid, source_hash, acknowledged_hash)
      select 'E4', 'same', h, h from gen_random_uuid() h`,
   )
+  await console.pool.query(
+    `insert into dirsync.deployment (base_url, app_id, enterprise_code, since, source_lost_at)
+     values ('b', 'a', '', '-infinity', now())`,
+  )
+  onTestFinished(async () => void (await console.pool.query('delete from dirsync.deployment')))
   await hasSource('E1')
   const body = await pageOf('E4~1same')
   expect(body).toContain('No HR source has this employee’s enterprise, so no run looks at them.')
