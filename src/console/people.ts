@@ -174,7 +174,7 @@ export class People {
     const found: FoundInHr = { employees: [], departments: [], isCut: false, trouble: null }
     const line = this.#searching.get(viewer) ?? new BoundedLine(1, 1)
     this.#searching.set(viewer, line)
-    const options = { limit, timeoutMs: SEARCH_MS }
+    const options = { limit, timeoutMs: SEARCH_MS, enterprise }
     const troubles: SearchTrouble[] = []
     const search = () =>
       Promise.all(

@@ -52,6 +52,14 @@ interface HrOptions {
   logger: Logger
 }
 
+interface SearchOptions {
+  limit: number
+  /** After which it is given up: where no index serves, all of HR may be read. */
+  timeoutMs: number
+  /** Only of this one, unless it is that of rows without a code: then the caller has to leave out others. Undefined: of all. */
+  enterprise?: string | undefined
+}
+
 /** What another process needs to make the same source. */
 export type HrSourceSettings = Omit<HrOptions, 'server' | 'reread' | 'logger'> & { server: HrServerSettings }
 
@@ -174,11 +182,10 @@ export class HrSource {
   /**
    * Some employees of whom one of the columns begins with one of its texts, whatever its capitals, or a word of the name does; none
    * where no column is mapped. It is one question, which is answered once enough are found.
-   * @param timeoutMs after which it is given up: where no index serves, all of HR may be read
    */
   async search(
     by: readonly SearchedBy[],
-    options: { limit: number; timeoutMs: number },
+    options: SearchOptions,
   ): Promise<(EmployeeKey & { by: Searched; name: string | null })[]> {
     const { employees } = await this.#inspected()
     const found = await this.#keysWith(employees, 'userid', by, options)
@@ -188,7 +195,7 @@ export class HrSource {
   /** The same for departments, by name. */
   async searchDepartments(
     text: string,
-    options: { limit: number; timeoutMs: number },
+    options: SearchOptions,
   ): Promise<{ enterpriseCode: string; deptCode: string; name: string | null }[]> {
     const departments = usable((await this.#inspected()).departments)
     if (departments === null) return []
@@ -342,7 +349,7 @@ export class HrSource {
     mapping: Mapping,
     key: 'userid' | 'dept_code',
     by: readonly SearchedBy[],
-    { limit, timeoutMs }: { limit: number; timeoutMs: number },
+    { limit, timeoutMs, enterprise }: SearchOptions,
   ): Promise<{ enterpriseCode: string; key: string; by: Searched; name: string | null }[]> {
     const any = by
       .filter(([column]) => mapping.columns.has(column))
@@ -352,9 +359,15 @@ export class HrSource {
         values: texts.map(text => text.toLowerCase()),
       }))
     const [first] = any
-    if (!first) return []
+    if (!first || enterprise?.includes('\0')) return []
+    // Rows without a code have the default one, which is no condition on the column.
+    const isOther = enterprise !== undefined && enterprise !== this.#defaultEnterprise
+    if (isOther && !mapping.columns.has('enterprise_code')) return []
+    const where: KeyCondition[] = isOther
+      ? [{ column: 'enterprise_code', by: 'text', values: [enterprise] }]
+      : []
     const columns = [...new Set(['enterprise_code', key, 'name', ...any.map(({ column }) => column)])]
-    const query = { mapping, columns, defaultEnterprise: this.#defaultEnterprise, any, limit }
+    const query = { mapping, columns, defaultEnterprise: this.#defaultEnterprise, where, any, limit }
     const rows = await this.#server.reader.rows(query, timeoutMs)
     return rows.flatMap(row => {
       const [enterprise, key, name = null] = row

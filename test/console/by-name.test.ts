@@ -192,3 +192,21 @@ test('an HR source that cannot be searched is named, and is left out where the l
     'Part of HR could not be searched, north: people and departments there are found',
   )
 })
+
+test('a list of one enterprise has its people by name, however many others have it; else it says that HR has more', async () => {
+  const crowd = `
+    select 'E1' as enterprise_code, 'c' || n as userid, 'Crowd ' || n as name from generate_series(1, 30) n
+    union all values ('E7', 'seven', 'Crowd Seven'), ('', 'none', 'Crowd None')`
+  const settings = { ...hrOf(console.url, crowd), PLATFORM_ENTERPRISE_CODE: 'E2' }
+  await using other = await openApp(console.url, { settings })
+  const cookie = await signInAs(other, 'reviewer')
+  const headers = { cookie, 'sec-fetch-site': 'same-origin', 'accept-language': 'en', host: 'localhost' }
+  const list = (enterprise: string) => `/employees?q=crowd&enterprise=${enterprise}&limit=10`
+  const seven = await other.app.inject({ url: `/api/v1${list('E7')}`, headers })
+  expect(seven.json()).toMatchObject({ items: [{ enterprise_code: 'E7', userid: 'seven' }], more: false })
+  // Rows without a code are of the deployment's own.
+  const own = await other.app.inject({ url: list('E2'), headers: { ...headers, accept: 'text/html' } })
+  expect(own.body).toContain('The first people whom HR has by “crowd” are of other enterprises.')
+  expect(own.body).toContain('There are more: type more characters')
+  expect(own.body).not.toContain('No known user id')
+})

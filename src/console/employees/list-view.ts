@@ -136,7 +136,7 @@ export function employeesBody(
     ],
     {
       caption: t('employees.title'),
-      empty: noEmployees(ask, asked, status),
+      empty: noEmployees(ask, asked, status, result.more),
       href: row => employeePath({ enterpriseCode: row.enterprise_code, userid: row.userid }),
     },
   )}
@@ -164,7 +164,9 @@ function noEmployees(
   { t, language }: Ask,
   { q, department, enterprise }: Listed,
   status: string | undefined,
+  isCut: boolean,
 ): SafeHtml {
+  if (q !== undefined && isCut) return empty(t('employees.found_elsewhere', { text: beginning(q, 80) }))
   if (q !== undefined)
     return empty(
       t('employees.not_found', { text: beginning(q, 80) }),

@@ -45,6 +45,7 @@ export const employees = {
   'employees.openid': 'Open id for {merchant}',
   'employees.openid_doubted': 'from a backup, to be asked for again',
   'employees.unknown': 'not seen yet',
+  'employees.found_elsewhere': 'The first people whom HR has by “{text}” are of other enterprises.',
   'employees.not_found': 'No known user id begins with “{text}”.',
   'employees.not_found.remedy': 'Check whether HR has an employee with exactly this user id',
   'employees.nobody_stands': 'No employee has the status “{status}”.',

@@ -44,6 +44,7 @@ export const employees = {
   'employees.openid': '{merchant} 的 open id',
   'employees.openid_doubted': '来自备份，将重新查询',
   'employees.unknown': '尚未读取',
+  'employees.found_elsewhere': '人事系统中按“{text}”最先找到的人员均属于其他企业。',
   'employees.not_found': '没有以“{text}”开头的员工 ID。',
   'employees.not_found.remedy': '查看人事系统中是否有该员工 ID',
   'employees.nobody_stands': '没有“{status}”的员工。',

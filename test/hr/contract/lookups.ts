@@ -299,6 +299,31 @@ export function lookupContract(contract: Contract): void {
       expect(await search(by, 2)).toHaveLength(2)
     })
 
+    test('in one enterprise, however many others have it', async () => {
+      const table = await contract.place.table('searched_in', { id: 'key', company: 'text', nick: 'text' }, [
+        ...Array.from({ length: 5 }, (_, i) => [`o${i}`, 'C1', '王 other']),
+        ['a', ' C7 ', '王安'],
+        ['b', 'C7', '李'],
+        ['c', '', '王'],
+        ['d', null, '王'],
+      ])
+      const source = contract.source(
+        `select id as userid, company as enterprise_code, nick as name from ${table}`,
+        { defaultEnterpriseCode: 'C1' },
+      )
+      const found = async (of: HrSource, enterprise: string, limit = 2) =>
+        (await of.search([['name', ['王']]], { limit, timeoutMs: 10_000, enterprise })).map(
+          ({ enterpriseCode, userid }) => `${enterpriseCode}/${userid}`,
+        )
+      expect(await found(source, 'C7')).toEqual(['C7/a'])
+      for (const none of ['C8', "C7'", 'C\0']) expect(await found(source, none)).toEqual([])
+      // It is also that of rows without one.
+      expect(await found(source, 'C1', 100)).toEqual(expect.arrayContaining(['C1/o1', 'C1/c', 'C1/d']))
+      const one = contract.source(`select id as userid, nick as name from ${table}`)
+      expect(await found(one, '', 100)).toHaveLength(8)
+      expect(await found(one, 'C7')).toEqual([])
+    })
+
     contract.test(['index'], 'by several columns at once, reading its rows once', async () => {
       const rows = Array.from({ length: 500 }, (_, i) => [String(i), `Person ${i}`, `p${i}@x.example`])
       const columns = { id: 'key', nick: 'text', mail: 'text' } as const
