@@ -150,7 +150,7 @@ export async function findUser(
 
 /** Keeps an administrator who can sign in. */
 interface Guard {
-  /** Who asks: `local`, who came by a one-time key, counts then. */
+  /** Who asks: `local`, who came by a one-time key, counts then, and who has come through the provider. */
   asker: string
   /** OIDC_ISSUER; null: none. */
   provider: string | null
@@ -355,8 +355,9 @@ async function leaveAnAdmin(client: PoolClient, name: string, { asker, provider 
   const canStay = (row: ChangedUser) => {
     // Whoever has no password yet may never choose one. Who can come with keys as `local` is at the shell.
     if (row.source === 'key') return row.name === LOCAL && asker === LOCAL
-    // Of those whom an earlier version admitted it is not known that they can come, unless the issuer is the provider.
-    return barred({ ...row, provider: row.provider ?? row.issuer }, provider) === null
+    // Of those whom an earlier version admitted it is not known that they can come, unless the issuer is the provider, or they ask.
+    const known = row.name === asker ? row.provider : (row.provider ?? row.issuer)
+    return barred({ ...row, provider: known }, provider) === null
   }
   if (rows.some(row => row.name !== name && canStay(row))) return
   throw new AccessError('ACCESS_INVALID', message('said.last_admin', { name }))

@@ -211,6 +211,14 @@ describe('the last administrator', () => {
     await demote('petra', 'petra')
   })
 
+  test('stays beside one who asks, who came with an earlier version through a provider of another issuer', async () => {
+    await alone('sara')
+    await comes('tom', 'tom', { issuer: 'https://tenant.example', role: 'admin' })
+    await database.pool.query(`update dirsync.console_user set provider = null where name = 'tom'`)
+    await expect(demote('sara', 'sara')).rejects.toThrow('last administrator')
+    await demote('sara', 'tom')
+  })
+
   test('stays beside one who asks without a password, but for local', async () => {
     await alone('rosa')
     for (const name of ['guest', 'local'])
