@@ -317,8 +317,21 @@ export async function compareWithShown(db: ClientBase | Pool, shown: ShownRefund
 }
 
 /**
+ * SQL: `made.sum`, what an order of a refund `r` has refunded with those of its refunds `o` that count: what was refunded before
+ * `known`, the latest one up to `r` of which that is known, and they since; without `known`, all of them.
+ */
+const sumWith = (counts: string) => `
+  left join lateral (
+    select id, refunded_before from dirsync.refund b
+    where b.outer_trade_no = r.outer_trade_no and b.id <= r.id and refunded_before is not null
+    order by id desc limit 1) known on true
+  cross join lateral (
+    select coalesce(known.refunded_before, 0) + sum(refund_amount) as sum from dirsync.refund o
+    where o.outer_trade_no = r.outer_trade_no and o.id >= coalesce(known.id, 0) and (${counts})) made`
+
+/**
  * Marks accepted refunds that are shown: what was refunded of the order before, and all that may have been carried out since, so that
- * no other one is taken for it. Also where the mirror shows that the whole order is refunded.
+ * no other one is taken for it. Where it is not known what was refunded before any, the mirror shows the whole order refunded.
  */
 async function noteShown(db: ClientBase | Pool, shown: ShownRefunds): Promise<void> {
   await db.query(
@@ -327,15 +340,8 @@ async function noteShown(db: ClientBase | Pool, shown: ShownRefunds): Promise<vo
      ), told as (
        select r.outer_refund_no
        from dirsync.refund r join shown using (outer_trade_no)
-       cross join lateral (
-         -- Where it is not known, what was refunded before an earlier one.
-         select sum(o.refund_amount) + min(known.refunded_before) as sum
-         from (select id, refunded_before from dirsync.refund b
-               where b.outer_trade_no = r.outer_trade_no and b.id <= r.id and refunded_before is not null
-               order by id desc limit 1) known
-         join dirsync.refund o on o.outer_trade_no = r.outer_trade_no and o.id >= known.id
-         where state <> 'rejected' or ${MAY_STILL_COME}) perhaps
-       where ${IS_UNSHOWN} and (is_full or refunded >= perhaps.sum)
+       ${sumWith(`state <> 'rejected' or ${MAY_STILL_COME}`)}
+       where ${IS_UNSHOWN} and (known.id is not null or is_full) and refunded >= made.sum
      )
      update dirsync.refund r set shown_at = now(), next_settle_at = null
      from told where r.outer_refund_no = told.outer_refund_no and ${IS_UNSHOWN}`,

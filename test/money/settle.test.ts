@@ -9,6 +9,7 @@ import {
   readUnshown,
   recordNotification,
   refundJournal,
+  writeRefund,
 } from '../../src/money/refund.ts'
 import { sendRefund } from '../../src/money/send.ts'
 import { readRefundedSoFar, refundSettler, settleNow } from '../../src/money/settle.ts'
@@ -694,6 +695,13 @@ describe('a refund that was called not carried out', () => {
 
 describe('a refund that the platform has accepted', () => {
   const asTester = { actor: 'cli:tester' }
+  /** Another refund of the order, which is accepted. */
+  const writeRefundOf = async (outer_refund_no: string, refund_amount: string) => {
+    const { pool } = refunds.store
+    const refund = { outer_refund_no, outer_trade_no: ORDER, refund_amount, refunded_before: null }
+    await writeRefund(pool, { ...refund, enterprise_code: '' }, 'cli:tester', 'accepted')
+  }
+  const REFUSED = { state: 'rejected', platformCode: 4, message: null, traceId: null } as const
   /** The platform goes back on the amount that its order record shows: it is behind, or the refund has failed. */
   const behind = () =>
     refunds.control('POST', 'orders', [
@@ -904,6 +912,23 @@ describe('a refund that the platform has accepted', () => {
     // One of the two was completed.
     expect(await shownAt('4.00')).toEqual([null, null])
     expect(await shownAt('8.00')).toEqual([expect.any(Date), expect.any(Date)])
+  })
+
+  test('that failed is not called completed because another one refunds the whole order', async () => {
+    const { pool } = refunds.store
+    await pool.query('update dirsync.refund set refund_amount = 10')
+    await writeRefundOf(`${NO}-2`, '10.00')
+    await mirrored()
+    await pool.query('update dirsync.payment_order set status = 6, pay_amount = 10, refund_amount = 10')
+    const shown = async () => {
+      await compareWithShown(pool, null)
+      return refunds.store.rows('select outer_refund_no from dirsync.refund where shown_at is not null')
+    }
+    expect(await shown()).toEqual([])
+    await pool.query('update dirsync.refund set refunded_before = null')
+    expect(await shown()).toEqual([])
+    await refundJournal.storeAnswer(pool, `${NO}-2`, REFUSED)
+    expect(await shown()).toEqual([{ outer_refund_no: NO }])
   })
 
   test('is looked for again once less is shown, and not because the mirror was read before', async () => {
