@@ -284,19 +284,20 @@ export async function lookLater(db: ClientBase | Pool, outerRefundNo: string): P
 }
 
 /**
- * SQL: refunds that the mirror shows, by order, since when, and whether they are all that was paid; each payment order once, as in
- * {@link tradeNumbersOf}. Not of an order that is only being refunded, which may fail, nor of one that the platform no longer has.
+ * SQL: refunds that the mirror shows, by order, since when, whether they are all that was paid, and whether they are over; each payment
+ * order once, as in {@link tradeNumbersOf}. Not over is an order that is only being refunded, which may fail, nor one that the platform
+ * no longer has.
  */
 const mirroredRefunds = (which: string) => `
   select out_trade_no as outer_trade_no, sum(refund_amount) as refunded, max(changed_at) as seen_at,
-         bool_and(is_full) as is_full
+         bool_and(is_full) as is_full, bool_and(is_over) as is_over
   from (select distinct on (out_trade_no, trade_no) out_trade_no, refund_amount, changed_at,
                coalesce(status = ${REFUNDED.value} and refund_amount >= pay_amount, false) as is_full,
                gone_at is null and coalesce(status in (${COMPLETED.value}, ${REFUNDED.value}), false) as is_over
         from dirsync.payment_order
         where out_trade_no in (select outer_trade_no from dirsync.refund where ${which})
         order by out_trade_no, trade_no, changed_at desc, enterprise_code desc) orders
-  group by out_trade_no having bool_and(is_over)`
+  group by out_trade_no`
 
 /** What the record of one order shows refunded; null: look at what the mirror shows of all orders. */
 type ShownRefunds = { outer_trade_no: string; refunded: string } | null
@@ -305,7 +306,7 @@ type ShownRefunds = { outer_trade_no: string; refunded: string } | null
 const shownOf = (shown: ShownRefunds, which: string) =>
   shown === null
     ? mirroredRefunds(which)
-    : 'select $1::text as outer_trade_no, $2::numeric as refunded, now() as seen_at, false as is_full'
+    : `select $1::text as outer_trade_no, $2::numeric as refunded, now() as seen_at, false as is_full, true as is_over`
 
 const valuesOf = (shown: ShownRefunds) => (shown === null ? [] : [shown.outer_trade_no, shown.refunded])
 
@@ -341,7 +342,7 @@ async function noteShown(db: ClientBase | Pool, shown: ShownRefunds): Promise<vo
        select r.outer_refund_no
        from dirsync.refund r join shown using (outer_trade_no)
        ${sumWith(`state <> 'rejected' or ${MAY_STILL_COME}`)}
-       where ${IS_UNSHOWN} and (known.id is not null or is_full) and refunded >= made.sum
+       where ${IS_UNSHOWN} and is_over and (known.id is not null or is_full) and refunded >= made.sum
      )
      update dirsync.refund r set shown_at = now(), next_settle_at = null
      from told where r.outer_refund_no = told.outer_refund_no and ${IS_UNSHOWN}`,
@@ -358,7 +359,7 @@ async function takeBack(db: ClientBase | Pool, shown: ShownRefunds): Promise<voi
     `with shown as (${shownOf(shown, MAY_BE_TAKEN_BACK)})
      update dirsync.refund r set shown_at = null
      from shown where r.outer_trade_no = shown.outer_trade_no and ${MAY_BE_TAKEN_BACK}
-       and shown_at < seen_at and refunded < refunded_before + refund_amount`,
+       and is_over and shown_at < seen_at and refunded < refunded_before + refund_amount`,
     valuesOf(shown),
   )
 }
@@ -366,7 +367,8 @@ async function takeBack(db: ClientBase | Pool, shown: ShownRefunds): Promise<voi
 /**
  * Marks a refund that is called rejected where at least its amount more is shown refunded of its order than was before it and the
  * other refunds of the journal make, those in doubt included: it may have been carried out after all, unless others have refunded the
- * order. Of several that fit, the first one, which is one of the others from then on.
+ * order. Of several that fit, the first one, which is one of the others from then on. Also while the order is being refunded: before that
+ * is over, somebody may send it again.
  */
 async function noteSurplus(db: ClientBase | Pool, shown: ShownRefunds): Promise<void> {
   await db.query(

@@ -691,6 +691,14 @@ describe('a refund that was called not carried out', () => {
     await until(async () => (await doubted()).length > 0)
     expect(await doubted()).toEqual([NO])
   })
+
+  test('may have been carried out while the mirror shows its order as being refunded', async () => {
+    const { pool } = refunds.store
+    await mirrored()
+    await pool.query('update dirsync.payment_order set status = 5, refund_amount = 8')
+    await compareWithShown(pool, null)
+    expect(await doubted()).toEqual([NO])
+  })
 })
 
 describe('a refund that the platform has accepted', () => {
