@@ -302,11 +302,12 @@ const mirroredRefunds = (which: string) => `
 /** What the record of one order shows refunded; null: look at what the mirror shows of all orders. */
 type ShownRefunds = { outer_trade_no: string; refunded: string } | null
 
-/** SQL: what is shown refunded of orders. @param which the refunds to look for in the mirror */
+/** SQL: what is shown refunded of orders; whether that is all, the record does not say. @param which the refunds to look for in the mirror */
 const shownOf = (shown: ShownRefunds, which: string) =>
   shown === null
     ? mirroredRefunds(which)
-    : `select $1::text as outer_trade_no, $2::numeric as refunded, now() as seen_at, false as is_full, true as is_over`
+    : `select $1::text as outer_trade_no, $2::numeric as refunded, now() as seen_at, null::boolean as is_full,
+       true as is_over`
 
 const valuesOf = (shown: ShownRefunds) => (shown === null ? [] : [shown.outer_trade_no, shown.refunded])
 
@@ -353,13 +354,24 @@ async function noteShown(db: ClientBase | Pool, shown: ShownRefunds): Promise<vo
 /** SQL: it was shown, and is still looked at: it may have failed after that. */
 const MAY_BE_TAKEN_BACK = `(state = 'accepted' and shown_at is not null and resolved_by is null and not ${sentBefore(LOOKED_FOR_MS)})`
 
-/** Has accepted refunds looked for again of whose order less is shown than with them, since they were shown. */
+/**
+ * Has accepted refunds looked for again of whose order less is shown, since they were shown, than with them and those that were
+ * completed by then; without knowing what was refunded before, where the mirror no longer shows the whole order refunded.
+ */
 async function takeBack(db: ClientBase | Pool, shown: ShownRefunds): Promise<void> {
   await db.query(
-    `with shown as (${shownOf(shown, MAY_BE_TAKEN_BACK)})
+    `with shown as (
+       ${shownOf(shown, MAY_BE_TAKEN_BACK)}
+     ), less as (
+       select r.outer_refund_no
+       from dirsync.refund r join shown using (outer_trade_no)
+       ${sumWith(`(state = 'notified' or state = 'accepted' and shown_at is not null)
+                  and (o.id <= r.id or sent_at < r.shown_at)`)}
+       where ${MAY_BE_TAKEN_BACK} and is_over and shown_at < seen_at
+         and (refunded < made.sum or known.id is null and not is_full)
+     )
      update dirsync.refund r set shown_at = null
-     from shown where r.outer_trade_no = shown.outer_trade_no and ${MAY_BE_TAKEN_BACK}
-       and is_over and shown_at < seen_at and refunded < refunded_before + refund_amount`,
+     from less where r.outer_refund_no = less.outer_refund_no and ${MAY_BE_TAKEN_BACK}`,
     valuesOf(shown),
   )
 }

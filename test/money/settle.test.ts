@@ -956,6 +956,52 @@ describe('a refund that the platform has accepted', () => {
     expect(await readUnshown(pool)).toMatchObject({ count: 1 })
   })
 
+  test('is looked for again, with those it cannot be told from, once less is shown than with them', async () => {
+    const other = `${NO}-2`
+    await writeRefundOf(other, '4.00')
+    const { pool } = refunds.store
+    const shown = async (refunded: string) => {
+      await compareWithShown(pool, { outer_trade_no: ORDER, refunded })
+      const rows = await refunds.store.rows(
+        'select outer_refund_no from dirsync.refund where shown_at is not null order by id',
+      )
+      return rows.map(({ outer_refund_no }) => outer_refund_no)
+    }
+    const notified = (outer_refund_no: string, refund_amount: string) =>
+      recordNotification(pool, { outer_refund_no, outer_trade_no: ORDER, refund_amount, trade_no: TRADE_NO })
+    expect(await shown('8.00')).toEqual([NO, other])
+    // One of the two has failed.
+    expect(await shown('4.00')).toEqual([])
+    expect(await shown('8.00')).toEqual([NO, other])
+    await notified(NO, '4.00')
+    expect(await shown('4.00')).toEqual([NO])
+    expect(await shown('8.00')).toEqual([NO, other])
+    // The record may not show one yet that was sent and notified of since then.
+    await writeRefundOf(`${NO}-3`, '1.00')
+    await notified(`${NO}-3`, '1.00')
+    expect(await shown('8.00')).toEqual([NO, other])
+  })
+
+  test('is looked for again once the mirror that showed its whole order refunded does so no more', async () => {
+    const { pool } = refunds.store
+    await pool.query('update dirsync.refund set refunded_before = null')
+    await mirrored()
+    const shownAt = async (status: number) => {
+      await pool.query(
+        `update dirsync.payment_order
+         set status = $1, pay_amount = 4, refund_amount = 4, changed_at = clock_timestamp()`,
+        [status],
+      )
+      await compareWithShown(pool, null)
+      return (await refunds.refund())?.shown_at
+    }
+    expect(await shownAt(6)).toEqual(expect.any(Date))
+    await compareWithShown(pool, { outer_trade_no: ORDER, refunded: '4.00' })
+    expect((await refunds.refund())?.shown_at).toEqual(expect.any(Date))
+    expect(await shownAt(5)).toEqual(expect.any(Date))
+    expect(await shownAt(3)).toBeNull()
+  })
+
   test('is completed once the record shows it that is read before another one, which is not', async () => {
     await caughtUp()
     await sendRefund(refunds.deps, { ...REQUEST, outerRefundNo: `${NO}-2` }, asTester)
