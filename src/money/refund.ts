@@ -331,9 +331,12 @@ const sumWith = (counts: string) => `
     select coalesce(known.refunded_before, 0) + sum(refund_amount) as sum from dirsync.refund o
     where o.outer_trade_no = r.outer_trade_no and o.id >= coalesce(known.id, 0) and (${counts})) made`
 
+/** SQL: a refund that may have been carried out, as far as is known; one that is called rejected where more was shown since. */
+const MAY_BE_CARRIED_OUT = `(o.state <> 'rejected' or o.contradicted_at > o.settled_at)`
+
 /**
  * Marks accepted refunds that are shown: what was refunded of the order before, and all that may have been carried out since, so that
- * no other one is taken for it. Where it is not known what was refunded before any, the mirror shows the whole order refunded.
+ * no other one is taken for it; noteSurplus tells of one that is called rejected and comes beside them. Where it is not known what was refunded before any, the mirror shows the whole order refunded.
  */
 async function noteShown(db: ClientBase | Pool, shown: ShownRefunds): Promise<void> {
   await db.query(
@@ -342,7 +345,7 @@ async function noteShown(db: ClientBase | Pool, shown: ShownRefunds): Promise<vo
      ), told as (
        select r.outer_refund_no
        from dirsync.refund r join shown using (outer_trade_no)
-       ${sumWith(`state <> 'rejected' or ${MAY_STILL_COME}`)}
+       ${sumWith(MAY_BE_CARRIED_OUT)}
        where ${IS_UNSHOWN} and is_over and (known.id is not null or is_full) and refunded >= made.sum
      )
      update dirsync.refund r set shown_at = now(), next_settle_at = null
@@ -395,7 +398,7 @@ async function noteSurplus(db: ClientBase | Pool, shown: ShownRefunds): Promise<
                 coalesce(sum(o.refund_amount) filter (
                   where o.outer_refund_no <> r.outer_refund_no
                     and (r.refunded_before is null or o.id > r.id)
-                    and (o.state <> 'rejected' or o.contradicted_at > o.settled_at)), 0) as others
+                    and ${MAY_BE_CARRIED_OUT}), 0) as others
          from dirsync.refund o where o.outer_trade_no = r.outer_trade_no) order_of
        where ${MAY_STILL_COME} and contradicted_at is null and refunded - before - others >= refund_amount
        order by outer_trade_no, id

@@ -692,6 +692,20 @@ describe('a refund that was called not carried out', () => {
     expect(await doubted()).toEqual([NO])
   })
 
+  test('does not keep from being completed what was sent in its place', async () => {
+    const isShown = async () => (await refunds.refund(OTHER.outerRefundNo))?.shown_at
+    await refunds.store.pool.query(
+      'update dirsync.refund set refunded_before = null where outer_refund_no = $1',
+      [OTHER.outerRefundNo],
+    )
+    await compareWithShown(refunds.store.pool, { outer_trade_no: ORDER, refunded: '3.99' })
+    expect(await isShown()).toBeNull()
+    await compareWithShown(refunds.store.pool, { outer_trade_no: ORDER, refunded: '4.00' })
+    expect(await isShown()).toEqual(expect.any(Date))
+    await compareWithShown(refunds.store.pool, { outer_trade_no: ORDER, refunded: '8.00' })
+    expect(await doubted()).toEqual([NO])
+  })
+
   test('may have been carried out while the mirror shows its order as being refunded', async () => {
     const { pool } = refunds.store
     await mirrored()
