@@ -93,8 +93,9 @@ async function settle(number: string, options: { json?: true }): Promise<void> {
   const read = await runEndpoint(context, refund, asked)
   if (isOpen(read) || isUnshown(read)) await runEndpoint(context, settle, asked)
   const found = await see(context, refund, asked, options)
-  const last = found.events.findLast(({ event }) => event === 'checked')
-  const isUnread = isUnshown(found) && says(last?.text ?? null, 'said.could_not_read')
+  const last = found.events.findLast(({ event }) => event === 'checked')?.text ?? null
+  const isUnread =
+    isUnshown(found) && (says(last, 'said.could_not_read') || says(last, 'said.record_not_readable'))
   // It says itself what to do.
   if (isOpen(found) || isUnread) throw new FailedError('')
 }

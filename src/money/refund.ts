@@ -102,6 +102,9 @@ const LOOKED_FOR_EVERY_S = 43_200
 
 const sentBefore = (ms: number) => `sent_at < now() - interval '${ms} milliseconds'`
 
+/** SQL: it is too early to look for an accepted refund. */
+const IS_EARLY = `(sent_at > now() - interval '1 hour')`
+
 /** SQL: it should be shown as completed by now. From then on a person may say what became of it. */
 export const IS_OVERDUE = `(${IS_UNSHOWN} and ${sentBefore(COMPLETED_WITHIN_MS)})`
 /** SQL: no worker asks about it any more, so that a person has to find out. */
@@ -258,7 +261,7 @@ export async function claimUnshown(db: Pool): Promise<(Refund & { claimed_at: Da
   const { rows } = await db.query<Refund & { claimed_at: Date }>(
     `with claimed as (
        select outer_refund_no from dirsync.refund r
-       where ${IS_UNSHOWN} and not ${IS_LOST} and sent_at < now() - interval '1 hour'
+       where ${IS_UNSHOWN} and not ${IS_LOST} and not ${IS_EARLY}
          and (next_settle_at is null or ${isDue(LOOKED_FOR_EVERY_S)})
          and ${mayBeAsked(`${isNone(NOT_DISPROVED)} and (${PROBE_IS_DUE})`)}
        order by sent_at limit 1
@@ -271,12 +274,16 @@ export async function claimUnshown(db: Pool): Promise<(Refund & { claimed_at: Da
   return rows[0] ?? null
 }
 
-/** Has an accepted refund looked for after half a day. One of the looks is half an hour before it is told to be overdue. */
+/**
+ * Has an accepted refund looked for after half a day; for the first time an hour after it was sent. One of the looks is half an hour
+ * before it is told to be overdue.
+ */
 export async function lookLater(db: ClientBase | Pool, outerRefundNo: string): Promise<void> {
   await db.query(
     `update dirsync.refund
-     set next_settle_at = first + (floor(extract(epoch from now() - first) / ${LOOKED_FOR_EVERY_S}) + 1)
-                                  * ${LOOKED_FOR_EVERY_S} * interval '1 second'
+     set next_settle_at = case when ${IS_EARLY} then sent_at + interval '1 hour' else
+           first + (floor(extract(epoch from now() - first) / ${LOOKED_FOR_EVERY_S}) + 1)
+                   * ${LOOKED_FOR_EVERY_S} * interval '1 second' end
      from (select outer_refund_no as number, sent_at - interval '30 minutes' as first from dirsync.refund) grid
      where outer_refund_no = $1 and number = $1 and ${IS_UNSHOWN}`,
     [outerRefundNo],

@@ -152,10 +152,14 @@ async function lookForAccepted(
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
     if (error.kind === 'aborted' || error.kind === 'paused') return false
-    const unread = message('said.order_record_unread')
-    const found = message('said.could_not_read', { unread, reason: failureReason(error) })
+    const reason = failureReason(error)
+    // Asking again soon will not help, as where there is no such order.
+    const isFinal = error.disposition === 'park'
+    const found = isFinal
+      ? message('said.record_not_readable', { reason })
+      : message('said.could_not_read', { unread: message('said.order_record_unread'), reason })
     await noteCheck(pool, outer_refund_no, found, !cannotBeAsked(error))
-    if (cannotBeAsked(error)) await lookLater(pool, outer_refund_no)
+    if (isFinal) await lookLater(pool, outer_refund_no)
     return false
   }
 }

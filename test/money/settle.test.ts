@@ -814,6 +814,20 @@ describe('a refund that the platform has accepted', () => {
     expect(await lookAfter(1)).toEqual([1, 1])
   })
 
+  test('is looked for after the first hour although a person has asked before', async () => {
+    await settleNow(refunds.deps, NO)
+    expect(await lookAfter(59)).toEqual([0, 0])
+    expect(await lookAfter(2)).toEqual([1, 1])
+    expect(await lookAfter(10 * 60)).toEqual([0, 0])
+  })
+
+  test('is not asked about every hour where the platform knows no such order', async () => {
+    await refunds.store.pool.query('update dirsync.refund set outer_trade_no = $1', [`${ORDER}-none`])
+    expect(await lookAfter(61)).toEqual([1, 1])
+    expect(await lookAfter(61)).toEqual([0, 0])
+    expect(await lookAfter(10 * 60)).toEqual([1, 1])
+  })
+
   test('of an order that the record cannot be asked about is not said to be asked', async () => {
     await refunds.store.pool.query(`update dirsync.refund set outer_trade_no = 'T1'`)
     expect(await lookAfter(61)).toEqual([0, 0])

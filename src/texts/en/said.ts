@@ -524,6 +524,7 @@ export const saidTexts = {
   'said.order_record_unread': 'the order record',
   'said.payment_order_unread': '{shown}; the payment order',
   'said.could_not_read': '{unread} could not be read: {reason}',
+  'said.record_not_readable': 'the order record cannot be read: {reason}',
   'said.status_unknown': 'an unknown one',
   'said.payment_order': 'payment order {trade} has status {status} ({meaning}), no amount refunded',
   'said.payment_order_refunded': 'payment order {trade} has status {status} ({meaning}), {refunded} refunded',

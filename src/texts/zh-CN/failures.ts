@@ -568,6 +568,7 @@ export const failures = {
   'said.order_record_unread': '订单记录',
   'said.payment_order_unread': '{shown}；支付订单',
   'said.could_not_read': '{unread}无法读取：{reason}',
+  'said.record_not_readable': '订单记录不可查询：{reason}',
   'said.status_unknown': '未知',
   'said.payment_order': '支付订单 {trade} 的状态为 {status}（{meaning}），未显示退款金额',
   'said.payment_order_refunded': '支付订单 {trade} 的状态为 {status}（{meaning}），已退款 {refunded}',
