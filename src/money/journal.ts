@@ -314,7 +314,8 @@ export class Journal<Row extends Entry> {
       await noteCommand(client, `resolve_${table}`, { [numberColumn]: number, state, reason })
       const { rows } = await client.query<Row>(
         `update ${this.#table} t
-         set state = $2, settled_at = now(), resolved_by = dirsync.actor(), resolution = $3 ${this.#askNoMore}
+         set state = $2, settled_at = now(), contradicted_at = null, resolved_by = dirsync.actor(), resolution = $3
+             ${this.#askNoMore}
          where ${numberColumn} = $1
          returning t.* ${also}`,
         [number, state, reason],

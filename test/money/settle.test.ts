@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { refundDetails } from '../../src/console/money/query.ts'
 import type { Loop } from '../../src/lib/loop.ts'
+import { contradictionOf } from '../../src/money/journal.ts'
 import {
   claimUnknown,
   compareWithShown,
@@ -965,6 +966,19 @@ describe('a refund that the platform has accepted', () => {
     expect(await shown()).toEqual([])
     await refundJournal.storeAnswer(pool, `${NO}-2`, REFUSED)
     expect(await shown()).toEqual([{ outer_refund_no: NO }])
+  })
+
+  test('and then called rejected is doubted when it comes, whatever was contradicted before', async () => {
+    const { pool } = refunds.store
+    await refundJournal.storeAnswer(pool, NO, REFUSED)
+    await refundJournal.storeAnswer(pool, NO, { state: 'accepted', receipt: TRADE_NO })
+    await refunds.age(DAY + 1)
+    await settleNow(refunds.deps, NO)
+    const rejected = await refundJournal.resolve(pool, NO, 'rejected', 'it failed', asTester)
+    expect(rejected).toMatchObject({ state: 'rejected', contradicted_at: null })
+    await compareWithShown(pool, { outer_trade_no: ORDER, refunded: '4.00' })
+    const refund = await refunds.refund()
+    expect(refund && contradictionOf(refund)).toBe('perhaps')
   })
 
   test('is looked for again once less is shown, and not because the mirror was read before', async () => {
