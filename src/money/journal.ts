@@ -83,6 +83,9 @@ export type Answer =
   | { state: 'rejected'; platformCode: number; message: Said | null; traceId: string | null }
   | { state: 'unknown'; platformCode: number | null; message: Said; traceId: string | null }
 
+/** Why what the platform has accepted may still be carried out. */
+export type MayStillCome = 'said.refund_under_way' | 'said.refund_not_looked_for'
+
 /** What differs between the two tables. */
 interface Kind<Row> {
   table: 'refund' | 'topup'
@@ -98,11 +101,17 @@ interface Kind<Row> {
   canBeAsked: boolean
   /** SQL: a person may say what became of it. */
   isForPerson: string
+  /** SQL: why a row `t` may still be carried out, so that no person may call it rejected yet; or null. */
+  mayStillCome: string
   /** SQL: further columns of a row `t` that is shown. */
   also: string
   /** Key of the lock that its sender holds. */
   lockOf(row: Row): Lock
 }
+
+/** SQL: a list of this message alone, of none where it is null. */
+const listOf = (message: string) =>
+  `(case when ${message} is null then '[]' else jsonb_build_array(${message}) end)`
 
 export class Journal<Row extends Entry> {
   readonly noun: string
@@ -233,8 +242,7 @@ export class Journal<Row extends Entry> {
            platform_code = $4, trace_id = $6,
            -- A person who has said otherwise has not decided it. What they said is kept.
            message = case when state in ('notified', $2) or resolved_by is null then $5::jsonb
-                          else (case when $5 is null then '[]' else jsonb_build_array($5::jsonb) end)
-                               || jsonb_build_object('key', $7::text, 'values', jsonb_build_object(
+                          else ${listOf('$5::jsonb')} || jsonb_build_object('key', $7::text, 'values', jsonb_build_object(
                                     'name', resolved_by, 'money_state', state, 'reason', resolution)) end,
            settled_at = case when state in ('notified', $2) then settled_at else now() end,
            resolved_by = case when state in ('notified', $2) then resolved_by end,
@@ -293,7 +301,7 @@ export class Journal<Row extends Entry> {
   /**
    * Stores a person's word on a row whose outcome is unknown, or that is called accepted and that nothing shows. It is logged
    * before it takes effect.
-   * @throws JournalError when there is no such row, or its outcome is known or still awaited
+   * @throws JournalError when there is no such row, its outcome is known or still awaited, or it may still be carried out
    */
   async resolve(
     pool: Pool,
@@ -302,23 +310,28 @@ export class Journal<Row extends Entry> {
     reason: string,
     asker: Asker,
   ): Promise<Row> {
-    const { table, number: numberColumn, also, isForPerson } = this.#kind
+    const { table, number: numberColumn, also, isForPerson, mayStillCome } = this.#kind
     await this.adopt(pool)
     const resolved = await transaction(pool, async client => {
       await actAs(client, asker)
-      const { rowCount } = await client.query(
-        `select from ${this.#table} where ${numberColumn} = $1 and ${isForPerson} for update`,
+      const { rows: found } = await client.query<{ why: MayStillCome | null }>(
+        `select ${mayStillCome} as why from ${this.#table} t where ${numberColumn} = $1 and ${isForPerson} for update`,
         [number],
       )
-      if (rowCount === 0) return undefined
+      const [entry] = found
+      if (entry === undefined) return undefined
+      if (state === 'rejected' && entry.why !== null)
+        throw new JournalError('MAY_STILL_COME', message(entry.why, { number }))
       await noteCommand(client, `resolve_${table}`, { [numberColumn]: number, state, reason })
       const { rows } = await client.query<Row>(
         `update ${this.#table} t
-         set state = $2, settled_at = now(), contradicted_at = null, resolved_by = dirsync.actor(), resolution = $3
+         set state = $2, settled_at = now(), contradicted_at = null, resolved_by = dirsync.actor(), resolution = $3,
+             message = case when state = 'accepted' then ${listOf('message')} || jsonb_build_object(
+                         'key', $4::text, 'values', jsonb_build_object('when', dirsync.moment(settled_at))) else message end
              ${this.#askNoMore}
          where ${numberColumn} = $1
          returning t.* ${also}`,
-        [number, state, reason],
+        [number, state, reason, 'said.accepted_before' satisfies MessageKey],
       )
       return rows[0]
     })
@@ -353,6 +366,7 @@ export interface SendDeps {
  * - `NAMED_NOT_OPEN`: a top-up that may stay open beside this one is not an open one of the account
  * - `NOT_FOUND`: there is no such number
  * - `NOT_UNKNOWN`: nothing is left for a person to decide
+ * - `MAY_STILL_COME`: the platform has accepted it, and may still carry it out
  */
 export class JournalError extends CodedError<
   | 'ALREADY_SENT'
@@ -364,4 +378,5 @@ export class JournalError extends CodedError<
   | 'NAMED_NOT_OPEN'
   | 'NOT_FOUND'
   | 'NOT_UNKNOWN'
+  | 'MAY_STILL_COME'
 > {}

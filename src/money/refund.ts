@@ -6,8 +6,8 @@ import { cents, NOT_CARRIED_OUT_AFTER_MS, type RefundVerdict } from '../platform
 import { PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { REFUSED_OF_DAY } from '../sync/health/health.ts'
 import { HALTS_OF_OTHERS, isInForceFor, PROBE_IS_DUE } from '../sync/outbox/halts.ts'
-import { type Said, toStore } from '../texts/message.ts'
-import { type Answer, type Entry, IS_OPEN, Journal } from './journal.ts'
+import { type MessageKey, type Said, toStore } from '../texts/message.ts'
+import { type Answer, type Entry, IS_OPEN, Journal, type MayStillCome } from './journal.ts'
 
 /** One row of `dirsync.refund`; amounts are decimal texts. */
 export interface Refund extends Entry {
@@ -36,7 +36,7 @@ export interface ReadRefund extends Refund {
 
 const LONGEST_PAUSE_S = 600
 
-const { COMPLETED, REFUNDED } = PAYMENT_ORDER_STATUS
+const { COMPLETED, PENDING_REFUND, REFUNDING, REFUNDED } = PAYMENT_ORDER_STATUS
 
 /** SQL: from one check of the order record to the next, after so many before it: 5 s, doubling up to 10 minutes. */
 const pauseAfter = (checks: string) =>
@@ -123,6 +123,28 @@ export function isLookedFor({ sent_at }: Pick<Refund, 'sent_at'>, now: Date): bo
   return now.getTime() - sent_at.getTime() < LOOKED_FOR_MS
 }
 
+/** What a check finds that has read the order record of an accepted refund, or asking again will not help. */
+const READ = [
+  'said.record_shows_sum',
+  'said.record_shows_nothing',
+  'said.record_not_readable',
+] satisfies MessageKey[]
+
+/** SQL: why a refund `t` that the platform has accepted may still be completed; null: nothing speaks for it. */
+const MAY_STILL_BE_COMPLETED = `case
+  when t.state <> 'accepted' then null
+  when exists (
+    select from (select distinct on (trade_no) status, gone_at from dirsync.payment_order
+                 where out_trade_no = t.outer_trade_no
+                 order by trade_no, changed_at desc, enterprise_code desc) o
+    where status in (${PENDING_REFUND.value}, ${REFUNDING.value}) and gone_at is null)
+    then '${'said.refund_under_way' satisfies MayStillCome}'
+  when not exists (
+    select from dirsync.refund_check c
+    where c.outer_refund_no = t.outer_refund_no and c.message ->> 'key' in (${READ.map(key => `'${key}'`).join(', ')})
+      and c.last_at > t.sent_at + interval '${COMPLETED_WITHIN_MS} milliseconds')
+    then '${'said.refund_not_looked_for' satisfies MayStillCome}' end`
+
 export const refundJournal = new Journal<ReadRefund>({
   table: 'refund',
   noun: 'refund',
@@ -131,6 +153,7 @@ export const refundJournal = new Journal<ReadRefund>({
   receipt: 'trade_no',
   canBeAsked: true,
   isForPerson: `(state = 'unknown' or ${IS_OVERDUE})`,
+  mayStillCome: MAY_STILL_BE_COMPLETED,
   also: `, ${assetOfOrder('t.outer_trade_no')} as asset_code, ${misfitOf('t.outer_refund_no')} as misfit_at`,
   lockOf: ({ outer_trade_no }) => orderLock(outer_trade_no),
 })

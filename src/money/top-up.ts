@@ -27,6 +27,7 @@ export const topUpJournal = new Journal<TopUp>({
   receipt: 'apply_charge_openid',
   canBeAsked: false,
   isForPerson: `state = 'unknown'`,
+  mayStillCome: 'null',
   also: '',
   lockOf: ({ external_code }) => topUpLock(external_code),
 })

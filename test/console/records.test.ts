@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { AccessRole } from '../../src/console/auth/viewer.ts'
+import { noteCheck } from '../../src/money/refund.ts'
 import { inLanguage } from '../../src/texts/failures.ts'
-import { inWords, toStore } from '../../src/texts/message.ts'
+import { inWords, message, toStore } from '../../src/texts/message.ts'
 import { translator } from '../../src/texts/texts.ts'
 import { senderAt } from '../sync/journal.ts'
 import { ConsoleUnderTest } from './console-under-test.ts'
@@ -309,8 +310,15 @@ test('a refund that the platform accepted is not called completed before anythin
     unshown: { overdue: 1, latest: 'r7', of: 'o7' },
   })
   const body = { as: 'rejected', reason: 'it failed, says their support' }
+  const refused = await api('POST', '/money/refunds/r7/resolve', { body })
+  expect([refused.status, refused.json.detail]).toEqual([
+    409,
+    expect.stringMatching(/^Refund r7 was accepted, and its order record has not been read /),
+  ])
+  await noteCheck(console.pool, 'r7', message('said.record_shows_nothing'))
   expect((await api('POST', '/money/refunds/r7/resolve', { body })).json).toMatchObject({ state: 'rejected' })
   expect((await api('GET', '/money')).json).toMatchObject({ unshown: { overdue: 0 } })
+  expect(await page('/money/refunds/r7')).toContain('The platform had accepted it at')
 })
 
 test('a refund that the platform notified of with another amount is something to look into, for a day where its outcome is known', async () => {

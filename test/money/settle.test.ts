@@ -968,6 +968,53 @@ describe('a refund that the platform has accepted', () => {
     expect(await shown()).toEqual([{ outer_refund_no: NO }])
   })
 
+  describe('is called rejected by a person', () => {
+    const reject = () => refundJournal.resolve(refunds.store.pool, NO, 'rejected', 'it failed', asTester)
+
+    test('only after a look at its order record a day later', async () => {
+      await refunds.age(DAY - 1)
+      await settleNow(refunds.deps, NO)
+      await refunds.age(2)
+      await refunds.store.pool.query(
+        `update dirsync.refund_check set last_at = last_at - interval '2 minutes'`,
+      )
+      await refunds.fault(RECORD_CALL, { httpStatus: 500 })
+      await settleNow(refunds.deps, NO)
+      await expect(reject()).rejects.toMatchObject({
+        code: 'MAY_STILL_COME',
+        message: expect.stringMatching(
+          /not been read since a day after it was sent.* dirsync refund settle /,
+        ),
+      })
+      await settleNow(refunds.deps, NO)
+      expect(worded(await reject())).toMatchObject({
+        state: 'rejected',
+        message: expect.stringMatching(
+          /^the platform had accepted it at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/,
+        ),
+      })
+    })
+
+    test('also where the platform answers that there is no such order', async () => {
+      await refunds.store.pool.query('update dirsync.refund set outer_trade_no = $1', [`${ORDER}-none`])
+      await refunds.age(DAY + 1)
+      await settleNow(refunds.deps, NO)
+      expect(await reject()).toMatchObject({ state: 'rejected' })
+    })
+
+    test('not while the mirror shows its order as being refunded', async () => {
+      await refunds.age(DAY + 1)
+      await settleNow(refunds.deps, NO)
+      await mirrored()
+      for (const status of [4, 5]) {
+        await refunds.store.pool.query('update dirsync.payment_order set status = $1', [status])
+        await expect(reject()).rejects.toMatchObject({ message: expect.stringContaining('being refunded') })
+      }
+      await refunds.store.pool.query('update dirsync.payment_order set status = 3')
+      expect(await reject()).toMatchObject({ state: 'rejected' })
+    })
+  })
+
   test('and then called rejected is doubted when it comes, whatever was contradicted before', async () => {
     const { pool } = refunds.store
     await refundJournal.storeAnswer(pool, NO, REFUSED)

@@ -156,6 +156,8 @@ export function money(services: Needs) {
       return await journal.resolve(pool, number, as, reason, ask.asker)
     } catch (error) {
       if (!(error instanceof JournalError)) throw error
+      if (error.code === 'MAY_STILL_COME')
+        throw new Problem('changed', capitalised(inLanguage(ask.language, error.said)), { cause: error })
       throw decidedAlready(ask, number, await entryOf(ask, journal, number), error)
     }
   }

@@ -3,7 +3,7 @@ import { contradictionOf, hangs, isOpen } from '../../money/journal.ts'
 import { isLookedFor, isOverdue, isUnshown, waitsForPerson } from '../../money/refund.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
-import type { Said } from '../../texts/message.ts'
+import { type Said, says } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import { type Ask, lacksRole } from '../ask.ts'
 import { rangeFields } from '../range.ts'
@@ -480,7 +480,7 @@ function said(ask: Ask, entry: Details): Block {
       },
     }
   // Once the platform or a person has settled it, the message describes a doubt that is over.
-  const isOver = name === 'notified' || resolved_by !== null
+  const isOver = name === 'notified' || (resolved_by !== null && !says(message, 'said.accepted_before'))
   // The code says nothing of an unknown outcome: its meaning and remedy would contradict the notice above.
   const isTold = name !== 'unknown'
   const remedy = textOr(
