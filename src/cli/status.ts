@@ -170,8 +170,8 @@ function queueNotice({ t }: Ask, { queue, result }: Status): Block[] {
 function commandsOf({ result, money }: Status): string[] {
   return [
     ...todoCommands(result),
-    ...(money.refund.unknown > 0 ? ['refund list --state unknown'] : []),
-    ...(money.topup.unknown > 0 ? ['topup list --state unknown'] : []),
+    ...(money.refund.unknown > 0 ? ['refund list'] : []),
+    ...(money.topup.unknown > 0 ? ['topup list'] : []),
   ]
 }
 

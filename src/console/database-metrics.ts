@@ -164,7 +164,7 @@ export const DATABASE_METRICS = {
     read: ({ work }) => one(work[0]?.age ?? 0),
   },
   dirsync_outcomes_unknown: {
-    help: 'Refunds and top-ups that were sent and may have been carried out; also accepted refunds that nothing shows a week later.',
+    help: 'Refunds and top-ups that were sent and may have been carried out; also those whose sender hangs, and accepted refunds that nothing shows a week later.',
     labels: ['kind'],
     read: ({ money }) => Object.entries(money).map(([kind, { unknown }]) => [{ kind }, unknown]),
   },

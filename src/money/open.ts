@@ -1,4 +1,4 @@
-import type { Pool } from '../lib/database.ts'
+import { onlyRow, type Pool } from '../lib/database.ts'
 import { HANGS, IS_OPEN, type SendDeps } from './journal.ts'
 import { IS_LOST, refundJournal, WAITS_FOR_PERSON } from './refund.ts'
 import { topUpJournal } from './top-up.ts'
@@ -33,6 +33,15 @@ export async function readOpenMoney(db: Pool): Promise<OpenMoney> {
      union all ${open('topup', IS_UNKNOWN, IS_UNKNOWN)}`,
   )
   return Object.fromEntries(rows.map(({ kind, ...entries }) => [kind, entries])) as OpenMoney
+}
+
+/** How many have a sender that hangs. */
+export async function readHanging(db: Pool): Promise<{ refunds: number; topups: number }> {
+  const { rows } = await db.query<{ refunds: number; topups: number }>(
+    `select (select count(*)::int from dirsync.refund where ${HANGS}) as refunds,
+            (select count(*)::int from dirsync.topup where ${HANGS}) as topups`,
+  )
+  return onlyRow(rows)
 }
 
 /** Marks what was in hand of senders that died as unknown. */

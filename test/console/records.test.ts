@@ -562,6 +562,11 @@ test('one that is still being sent after minutes is said to have a sender that h
     `update dirsync.refund set sent_at = now() - interval '6 minutes' where outer_refund_no = 'r8'`,
   )
   expect(await page('/money?number=r8')).toContain('its sender hangs')
+  expect(await page('/money')).toContain('The sender of 1 refund has hung')
+  expect((await api('GET', '/money')).json).toMatchObject({ hanging: { refunds: 1, topups: 0 } })
+  const overview = await page('/overview')
+  expect(overview).toContain('or end the process that sends it and hangs')
+  expect(overview).toContain('href="/money?kind=refunds"')
   expect(await page('/money/refunds/r8')).toContain('End the process that sends it')
   expect(await page('/money/refunds/r8')).not.toContain('within a minute')
 })

@@ -9,7 +9,7 @@ import {
   isOpen,
   TOP_UP_STATES,
 } from '../../money/journal.ts'
-import { adoptMoney } from '../../money/open.ts'
+import { adoptMoney, readHanging } from '../../money/open.ts'
 import {
   checksOf,
   IS_OVERDUE,
@@ -159,6 +159,9 @@ export const MoneyList = z.object({
     .describe(
       'Refunds that the platform accepted, of which neither a notification, nor the order record, nor the mirror has shown that they are completed; those sent more than a day ago, the latest of these, its order, and when it was sent',
     ),
+  hanging: z
+    .object({ refunds: z.int(), topups: z.int() })
+    .describe('Those whose sender has hung for more than five minutes: each may have been carried out'),
   unmatched: z
     .array(z.string())
     .describe(
@@ -182,17 +185,17 @@ export async function readMoney(
   const after = position ? { number: position[0], wasOpen: position[1] } : undefined
   // Their senders may have died where no worker runs that would notice.
   await adoptMoney(deps)
-  const [counts, { rows: contradicted }, restored_at, misfits, unshown, unmatched, found] = await Promise.all(
-    [
+  const [counts, { rows: contradicted }, restored_at, misfits, unshown, unmatched, hanging, found] =
+    await Promise.all([
       moneyCounts(pool),
       pool.query<ContradictedMoney>(CONTRADICTED),
       recentRestore(pool),
       readMisfits(pool),
       readUnshown(pool),
       readUnmatched(pool),
+      readHanging(pool),
       JOURNALS[kind].page(pool, { state, number, only, from, to, after, limit: limit + 1 }),
-    ],
-  )
+    ])
   return {
     counts,
     contradicted,
@@ -200,6 +203,7 @@ export async function readMoney(
     misfits,
     unshown,
     unmatched,
+    hanging,
     kind,
     ...onePage<Line>(found, limit, row => [entryNumber(row), isOpen(row)]),
   }

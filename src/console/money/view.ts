@@ -56,7 +56,7 @@ function stateOf({ t, now }: Ask, entry: Line): Words {
 /** First whether the outcome of any money operation is unknown, then everything else. */
 export function moneyShown(
   ask: Ask,
-  { counts, contradicted, restored_at, misfits, unshown, unmatched, kind, items, next }: MoneyList,
+  { counts, contradicted, restored_at, misfits, unshown, unmatched, hanging, kind, items, next }: MoneyList,
   input: MoneyInput,
 ): Shown {
   const { t } = ask
@@ -73,6 +73,7 @@ export function moneyShown(
         text: t('money.show_it'),
       }),
       ...unmatchedOf(ask, unmatched),
+      ...hangingOf(ask, hanging),
       ...overdueOf(ask, unshown),
       ...unknownOf(
         ask,
@@ -137,6 +138,15 @@ function misfitsOf({ t }: Ask, { count, latest }: MoneyList['misfits'], next: Wo
   if (latest === null) return []
   const title = t('money.misfits', { count, latest })
   return [{ notice: 'bad', title, todo: t('alert.notification_misfit.remedy'), next }]
+}
+
+function hangingOf({ t }: Ask, hanging: MoneyList['hanging']): Block[] {
+  return KINDS.filter(kind => hanging[kind] > 0).map(kind => ({
+    notice: 'bad',
+    title: t(`money.hanging.${kind}`, { count: hanging[kind] }),
+    todo: t(`money.sender_hangs.remedy.${kind === 'refunds' ? 'refund' : 'topup'}`),
+    next: { to: `/money?kind=${kind}&state=requested`, text: t('money.show_them') },
+  }))
 }
 
 /** Accepted refunds that should be shown as completed by now. */

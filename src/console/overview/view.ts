@@ -236,8 +236,9 @@ function todoNotice(ask: Ask, todo: Todo, { employees }: OverviewResult): Notice
       return {
         notice: 'bad',
         title: t(kind === 'refunds' ? 'money.waiting.refunds' : 'money.unknown.topups', { count }),
-        todo: t(kind === 'refunds' ? 'money.waiting_todo.refunds' : 'money.unknown_todo.topups'),
-        next: { to: `/money?kind=${todo.kind}&state=unknown`, text: t('money.show_them') },
+        todo: t('money.waiting_todo'),
+        // Those whose sender hangs, or that nothing shows, are in another state.
+        next: { to: `/money?kind=${todo.kind}`, text: t('money.show_them') },
       }
     }
     case 'stalled':
@@ -336,7 +337,7 @@ function commandsOf(todo: Todo): string[] {
     case 'no_source':
       return []
     case 'money':
-      return [`${todo.kind === 'refunds' ? 'refund' : 'topup'} list --state unknown`]
+      return [`${todo.kind === 'refunds' ? 'refund' : 'topup'} list`]
     case 'stalled':
       return []
     case 'doubted':

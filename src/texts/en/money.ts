@@ -27,8 +27,8 @@ export const money = {
     'The platform offers no query for top-ups. Ask its support, then record the answer. Do not send a top-up again by hand.',
   'money.waiting.refunds':
     '{count, plural, one {# refund of unknown outcome is} other {# refunds of unknown outcome are}} waiting for a decision.',
-  'money.waiting_todo.refunds':
-    'The order record cannot tell. Ask the platform’s support and record the answer. Do not send a refund again by hand.',
+  'money.waiting_todo':
+    'The page of each says what to do: ask the platform’s support and record the answer, or end the process that sends it and hangs. Do not send it again by hand.',
   'money.show_them': 'Show them',
   'money.misfits':
     '{count, plural, one {The platform has notified dirsync of refund {latest} with another order or amount than dirsync sent.} other {The platform has notified dirsync of # refunds with another order or amount than dirsync sent; the latest is {latest}.}}',
@@ -85,6 +85,10 @@ export const money = {
     'The answer arrives within a minute. If the sending process died, the outcome becomes unknown, and a person has to ask the platform’s support.',
   'money.hangs': 'its sender hangs',
   'money.sender_hangs': 'Its sender has hung for more than five minutes: it may have been carried out.',
+  'money.hanging.refunds':
+    '{count, plural, one {The sender of # refund has hung} other {The senders of # refunds have hung}} for more than five minutes: each may have been carried out.',
+  'money.hanging.topups':
+    '{count, plural, one {The sender of # top-up has hung} other {The senders of # top-ups have hung}} for more than five minutes: each may have been carried out.',
   'money.sender_hangs.remedy.refund':
     'End the process that sends it, or its container, even if it is stopped or paused: “What happened” says who sent it. Then a running worker looks for the outcome in the order record. Until then no other refund of the order is sent.',
   'money.sender_hangs.remedy.topup':

@@ -579,6 +579,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '曾认定为未执行，而平台表明其已执行的时间；对于未执行的：其订单显示的退款多于 dirsync 其他退款之和的时间，或曾认定为已执行、而平台答复已拒绝的时间',
   'When the order record, or the mirror, was first seen to show this accepted refund':
     '订单记录或镜像首次显示这笔已受理退款的时间',
+  'Those whose sender has hung for more than five minutes: each may have been carried out':
+    '发送进程已超过五分钟无响应的数量：均可能已执行',
   'Refunds that the platform accepted, of which neither a notification, nor the order record, nor the mirror has shown that they are completed; those sent more than a day ago, the latest of these, its order, and when it was sent':
     '平台已受理、但通知、订单记录和镜像均未表明已完成的退款；其中发送超过一天的数量、最近一笔及其订单和发送时间',
   'Only refunds that were accepted more than a day ago, and that nothing shows as completed':

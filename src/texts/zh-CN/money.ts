@@ -24,7 +24,7 @@ export const money = {
   'money.unknown.topups': '有 {count, number} 笔充值已发送，但不确定是否已到账。',
   'money.unknown_todo.topups': '平台不提供充值结果查询。请向平台核实后登记。请勿手动重发。',
   'money.waiting.refunds': '有 {count, number} 笔结果未知的退款待人工处理。',
-  'money.waiting_todo.refunds': '订单记录无法说明结果。请向平台核实后登记。请勿手动重发。',
+  'money.waiting_todo': '各笔的页面说明了如何处理：向平台核实后登记，或结束无响应的发送进程。请勿手动重发。',
   'money.show_them': '查看',
   'money.misfits':
     '{count, plural, =1 {平台就退款 {latest} 发来的通知，订单或金额与 dirsync 发送的不一致。} other {平台就 # 笔退款发来的通知，订单或金额与 dirsync 发送的不一致；最近一笔为 {latest}。}}',
@@ -77,6 +77,8 @@ export const money = {
   'money.requested.remedy.topup': '一分钟内会有答复；若发送进程已中止，结果将变为未知，需由人工向平台核实。',
   'money.hangs': '发送进程无响应',
   'money.sender_hangs': '发送进程已超过五分钟无响应：可能已执行。',
+  'money.hanging.refunds': '有 {count, number} 笔退款的发送进程已超过五分钟无响应：可能已执行。',
+  'money.hanging.topups': '有 {count, number} 笔充值的发送进程已超过五分钟无响应：可能已执行。',
   'money.sender_hangs.remedy.refund':
     '请结束发送它的进程或其容器，即使它处于停止或暂停状态：“历史”中有发送人。之后，运行中的工作进程会查询订单记录以核对结果。在此之前，该订单不会发送其他退款。',
   'money.sender_hangs.remedy.topup':
