@@ -55,9 +55,9 @@ describe('the journal of top-ups', () => {
       CODE,
     ])
     expect(await topUpJournal.page(store.pool, { state: 'unknown', limit: 10 })).toHaveLength(1)
-    // What is in hand, or whose sender has died, is not what is unknown.
+    // What is in hand is not what is unknown.
     await store.pool.query(
-      `update dirsync.topup set sent_at = sent_at - interval '1 hour' where state = 'requested'`,
+      `update dirsync.topup set sent_at = sent_at - interval '4 minutes' where state = 'requested'`,
     )
     const oldest = (await topUpJournal.read(store.pool, CODE))?.sent_at
     expect((await readOpenMoney(store.pool)).topup).toEqual({
