@@ -241,6 +241,8 @@ export const help: Readonly<Record<string, string>> = {
   "The file holds the platform's request, with tradeInfo where needed (see dirsync platform seller/v3/pay/syncRefund --help); flags override its fields.":
     '文件内容为平台的请求，需要时包含 tradeInfo（见 dirsync platform seller/v3/pay/syncRefund --help）；选项会覆盖其中的字段。',
   'external refund number': '外部退款单号',
+  'only refunds that were accepted more than a day ago, and that nothing shows as completed':
+    '只含受理已超过一天、尚无任何记录表明已完成的退款',
   'find out now what became of one': '立即查询其结果',
   'say what became of one whose outcome is unknown': '登记未知结果的实际情况',
   'accepted: carried out; rejected: not carried out': 'accepted：已执行；rejected：未执行',
