@@ -366,7 +366,8 @@ const MAY_BE_CARRIED_OUT = `(o.state <> 'rejected' or o.contradicted_at > o.sett
 
 /**
  * Marks accepted refunds that are shown: what was refunded of the order before, and all that may have been carried out since, so that
- * no other one is taken for it; noteSurplus tells of one that is called rejected and comes beside them. Where it is not known what was refunded before any, the mirror shows the whole order refunded.
+ * no other one is taken for it; `noteSurplus` tells of one that is called rejected and comes beside them. Where it is not known what
+ * was refunded before any, the mirror has to show the whole order refunded.
  */
 async function noteShown(db: ClientBase | Pool, shown: ShownRefunds): Promise<void> {
   await db.query(
