@@ -325,7 +325,8 @@ export class Journal<Row extends Entry> {
       await noteCommand(client, `resolve_${table}`, { [numberColumn]: number, state, reason })
       const { rows } = await client.query<Row>(
         `update ${this.#table} t
-         set state = $2, settled_at = now(), contradicted_at = null, resolved_by = dirsync.actor(), resolution = $3,
+         set state = $2, settled_at = now(), contradicted_at = case when 'rejected' in (state, $2) then null else contradicted_at end,
+             resolved_by = dirsync.actor(), resolution = $3,
              message = case when state = 'accepted' then ${listOf('message')} || jsonb_build_object(
                          'key', $4::text, 'values', jsonb_build_object('when', dirsync.moment(settled_at))) else message end
              ${this.#askNoMore}

@@ -142,7 +142,7 @@ const MAY_STILL_BE_COMPLETED = `case
   when not exists (
     select from dirsync.refund_check c
     where c.outer_refund_no = t.outer_refund_no and c.message ->> 'key' in (${READ.map(key => `'${key}'`).join(', ')})
-      and c.last_at > t.sent_at + interval '${COMPLETED_WITHIN_MS} milliseconds')
+      and c.last_at > greatest(t.sent_at + interval '${COMPLETED_WITHIN_MS} milliseconds', now() - interval '1 day'))
     then '${'said.refund_not_looked_for' satisfies MayStillCome}' end`
 
 export const refundJournal = new Journal<ReadRefund>({
@@ -320,8 +320,8 @@ export async function lookLater(db: ClientBase | Pool, outerRefundNo: string): P
  */
 const mirroredRefunds = (which: string) => `
   select out_trade_no as outer_trade_no, sum(refund_amount) as refunded, max(changed_at) as seen_at,
-         bool_and(is_full) as is_full, bool_and(is_over) as is_over
-  from (select distinct on (out_trade_no, trade_no) out_trade_no, refund_amount, changed_at,
+         bool_and(is_full) as is_full, bool_and(is_over) as is_over, bool_and(gone_at is null) as is_there
+  from (select distinct on (out_trade_no, trade_no) out_trade_no, refund_amount, changed_at, gone_at,
                coalesce(status = ${REFUNDED.value} and refund_amount >= pay_amount, false) as is_full,
                gone_at is null and coalesce(status in (${COMPLETED.value}, ${REFUNDED.value}), false) as is_over
         from dirsync.payment_order
@@ -337,7 +337,7 @@ const shownOf = (shown: ShownRefunds, which: string) =>
   shown === null
     ? mirroredRefunds(which)
     : `select $1::text as outer_trade_no, $2::numeric as refunded, now() as seen_at, null::boolean as is_full,
-       true as is_over`
+       true as is_over, true as is_there`
 
 const valuesOf = (shown: ShownRefunds) => (shown === null ? [] : [shown.outer_trade_no, shown.refunded])
 
@@ -431,7 +431,8 @@ async function noteSurplus(db: ClientBase | Pool, shown: ShownRefunds): Promise<
                     and (r.refunded_before is null or o.id > r.id)
                     and ${MAY_BE_CARRIED_OUT}), 0) as others
          from dirsync.refund o where o.outer_trade_no = r.outer_trade_no) order_of
-       where ${MAY_STILL_COME} and contradicted_at is null and refunded - before - others >= refund_amount
+       where ${MAY_STILL_COME} and contradicted_at is null and is_there
+         and refunded - before - others >= refund_amount
        order by outer_trade_no, id
      )
      update dirsync.refund r set contradicted_at = now()

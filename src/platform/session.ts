@@ -141,7 +141,8 @@ export class PlatformSession {
       return true
     } catch (error) {
       if (!(error instanceof PlatformError) || ['aborted', 'paused'].includes(error.kind)) throw error
-      return error.kind === 'business' || error.retryAfterMs !== undefined
+      // Its envelope, whatever is in it.
+      return error.kind === 'business' || error.unreadable !== undefined || error.retryAfterMs !== undefined
     }
   }
 

@@ -399,7 +399,7 @@ describe('payment orders', () => {
       await company.db.query(
         `insert into dirsync.refund
            (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, sent_at, settled_at)
-         values ('R', 'test-application-950', 6, 'accepted', 'tester', now() - interval '1 hour', now())`,
+         values ('R', 'test-application-950', 6, 'accepted', 'tester', now() - interval '50 minutes', now())`,
       )
       expect(await extra()).toEqual(get)
       expect(await mirrored(ORDER)).toMatchObject({ refund_amount: '6.00' })

@@ -983,9 +983,13 @@ describe('a refund that the platform has accepted', () => {
       await expect(reject()).rejects.toMatchObject({
         code: 'MAY_STILL_COME',
         message: expect.stringMatching(
-          /not been read since a day after it was sent.* dirsync refund settle /,
+          /not been read within a day, nor a day after it was sent.* dirsync refund settle /,
         ),
       })
+      await settleNow(refunds.deps, NO)
+      await refunds.store.pool.query(`update dirsync.refund_check set last_at = last_at - interval '2 days'`)
+      await refunds.store.pool.query(`update dirsync.refund set sent_at = sent_at - interval '9 days'`)
+      await expect(reject()).rejects.toMatchObject({ code: 'MAY_STILL_COME' })
       await settleNow(refunds.deps, NO)
       expect(worded(await reject())).toMatchObject({
         state: 'rejected',

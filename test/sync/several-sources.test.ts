@@ -967,6 +967,19 @@ describe('the sources change', () => {
       await passes()
     })
 
+    test('that lacks an enterprise, about which a person decides anew once the approval was cancelled', async () => {
+      const held = await heldWithout()
+      await store.pool.query('select dirsync.approve($1)', [held.id])
+      await planNext(one(), '')
+      await store.pool.query('select dirsync.cancel($1)', [held.id])
+      await requestRun(store.pool, 'changes', [], 'test')
+      while (await planNext(one(), ''));
+      expect(await store.rows(`select message from dirsync.sync_run where state = 'held'`)).toMatchObject([
+        { message: expect.stringContaining(MISSING) },
+      ])
+      expect(await employees()).toEqual(ALL)
+    })
+
     test('that lacks one which had no source before either', async () => {
       await severalInSync()
       await settle([source('shanghai', ['E1'], shanghai.url)])

@@ -6,9 +6,9 @@ import type { CallReport } from '../../src/platform/client.ts'
 import { PlatformError, type PlatformFailure } from '../../src/platform/errors.ts'
 import { accountProbe } from '../../src/sync/outbox/account-probe.ts'
 import {
-  forbidding,
   haltForOutage,
   haltForPlatform,
+  isToProbe,
   liftHalts,
   readHalts,
 } from '../../src/sync/outbox/halts.ts'
@@ -113,8 +113,9 @@ class Worker {
 
   async work(): Promise<void> {
     for (let calls = CALLS; calls > 0 && this.isAlive && this.standing.aside === null; calls -= 1) {
-      const { halt, isProbe } = await forbidding(store.pool, 'E1')
-      if (halt) return
+      const halt = (await readHalts(store.pool)).find(({ scope }) => scope === '*')
+      const isProbe = halt !== undefined && (await isToProbe(store.pool, halt))
+      if (halt && !isProbe) return
       const startedAt = await databaseTime(store.pool)
       try {
         await this.#call('employee/get')
@@ -132,7 +133,7 @@ class Worker {
 
   async #call(operation: string): Promise<void> {
     const { state, accepted } = this.#world
-    const ended = (code: CallReport['code']) => this.standing.called({ code, rateLimited: false })
+    const ended = (code: CallReport['code']) => this.standing.called({ code })
     if (!this.reaches || state === 'away' || (state === 'partly away' && operation === 'employee/get')) {
       const { kind } = this.#world.failure
       ended(`PLATFORM_${kind.toUpperCase()}`)
@@ -228,6 +229,9 @@ test('whoever can work does so within 20 minutes, whatever has happened, and nob
     fc.constantFrom('well', 'partly away'),
     async (count, steps, one, state) => {
       await store.clear()
+      await store.pool.query(
+        `insert into dirsync.pending (operation, enterprise_code, entity_key, priority) values ('update-employee', 'E1', 'e1', 1)`,
+      )
       const world = new World()
       const workers = Array.from({ length: count }, () => new Worker(world, 'a'))
       for (const worker of workers) await worker.beat()

@@ -5,7 +5,16 @@ import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
 import { type Aside, OUTAGE } from '../processes/process.ts'
 import type { Standing } from '../processes/standing.ts'
-import { HALTS_OF_OTHERS, haltForPlatform, isToProbe, liftHalts, PING_MS, readHalts } from './halts.ts'
+import {
+  HALTS_OF_OTHERS,
+  type Halt,
+  haltForPlatform,
+  hasWork,
+  isToProbe,
+  liftHalts,
+  PING_MS,
+  readHalts,
+} from './halts.ts'
 
 /** A refusal costs a token creation, of which the platform permits 60 an hour. */
 const AGAIN_MS = 300_000
@@ -46,10 +55,19 @@ export function accountProbe(deps: ProbeDeps): (signal: AbortSignal) => Promise<
   const { pool, client, standing } = deps
   let isAccepted = false
   let askedAt = NEVER
-  const isToAsk = async () => {
+  const ping = (signal: AbortSignal) =>
+    client.ping({ signal: AbortSignal.any([signal, AbortSignal.timeout(PING_MS)]) })
+  /** Ends an outage of which no job can be the probe. */
+  const probeOutage = async (halted: Halt, signal: AbortSignal) => {
+    if ((await hasWork(pool)) || !(await isToProbe(pool, halted))) return
+    const startedAt = await databaseTime(pool)
+    if (await ping(signal)) await liftHalts(deps, '*', startedAt, HALTS_OF_OTHERS)
+  }
+  const isToAsk = async (signal: AbortSignal) => {
     if (askedAt === NEVER) return !(await standing.joinRefused())
     const halted = (await readHalts(pool)).find(({ scope }) => scope === '*')
     if (halted?.category === 'credentials') return isToProbe(pool, halted)
+    if (halted?.category === OUTAGE) await probeOutage(halted, signal)
     return !isAccepted && performance.now() - askedAt >= AGAIN_MS
   }
   const ask = async (signal: AbortSignal) => {
@@ -81,13 +99,12 @@ export function accountProbe(deps: ProbeDeps): (signal: AbortSignal) => Promise<
       }
     } else if (isAlone || (await ping(signal))) await standing.workAgain()
   }
-  const ping = (signal: AbortSignal) =>
-    client.ping({ signal: AbortSignal.any([signal, AbortSignal.timeout(PING_MS)]) })
   return async signal => {
     const { aside } = standing
     if (aside !== null) return comeBack(aside, signal)
-    if (await isToAsk()) await ask(signal)
+    if (await isToAsk(signal)) await ask(signal)
     else if (standing.unanswered >= (isAccepted ? MANY_UNANSWERED : 1))
-      await standing.leaveIfCutOff(() => ping(signal))
+      // A gateway that answers the ping may answer other calls otherwise: that is for a job to find out.
+      await standing.leaveIfCutOff(async () => (await ping(signal)) || standing.unanswered === 0)
   }
 }

@@ -205,7 +205,13 @@ export async function forbidding(
     ({ scope, category }) => ['*', enterpriseCode].includes(scope) && !HALTS_OF_OTHERS.includes(category),
   )
   if (!halt) return { halt: null, isProbe: false }
+  if (halt.category === OUTAGE && (await hasWork(db))) return { halt, isProbe: false }
   return (await isToProbe(db, halt)) ? { halt: null, isProbe: true } : { halt, isProbe: false }
+}
+
+/** Whether there is a job to be the probe of an outage: other calls may succeed while those of jobs do not. */
+export async function hasWork(db: Pool): Promise<boolean> {
+  return (await db.query('select from dirsync.pending limit 1')).rowCount === 1
 }
 
 /** Whether a probe of the halt is due. Then it is this caller's, and the next one later. */
@@ -228,7 +234,9 @@ export async function haltForOutage(
   { said }: Pick<PlatformError['verdict'], 'said'>,
 ): Promise<void> {
   const { standing, client } = deps
-  if (await standing.leaveIfCutOff(() => client.ping({ signal: AbortSignal.timeout(PING_MS) }))) return
+  const hasLeft = await standing.leaveIfCutOff(() => client.ping({ signal: AbortSignal.timeout(PING_MS) }))
+  // Where that cannot be told, the next failure asks again.
+  if (hasLeft !== false) return
   await halt(deps, '*', { category: OUTAGE, message: said.meaning, remedy: said.remedy, platformCode: null })
 }
 

@@ -283,6 +283,9 @@ async function withinBreaker(
   return { state: 'held', message: [why, leaving, rejected].filter(what => what !== null) }
 }
 
+/** Condition on an employee: the platform has told of them. */
+const HAS_BEEN_ASKED = `platform_state <> 'unknown'`
+
 /**
  * Statistics of a source that was never read as a whole, from what is known of its enterprises; of the only HR, of those in `staged`.
  * Whom only a plan has known that was held or cancelled, HR need not have.
@@ -291,7 +294,7 @@ async function knownAs(db: ClientBase, codes: SourceScope['codes']): Promise<Sou
   const { rows } = await db.query<{ employees: number; active: number }>(
     `select count(*)::int as employees, count(*) filter (where active)::int as active from dirsync.employee
      where enterprise_code in (${codes ? 'select unnest($1::text[])' : 'select enterprise_code from staged'})
-       and vanished_at is null and coalesce(source_hash, acknowledged_hash, parked_hash) is not null`,
+       and vanished_at is null and (coalesce(source_hash, acknowledged_hash, parked_hash) is not null or ${HAS_BEEN_ASKED})`,
     codes ? [codes] : [],
   )
   const { employees, active } = onlyRow(rows)
@@ -302,7 +305,10 @@ async function knownAs(db: ClientBase, codes: SourceScope['codes']): Promise<Sou
 async function undelivered(db: ClientBase): Promise<UndeliveredEnterprise[]> {
   const { rows } = await db.query<UndeliveredEnterprise>(
     `select d.enterprise_code as code, count(*)::int as employees from difference d
-     where d.hash is null and d.previous_hash is not null and d.fresh and not d.had_left
+     where d.hash is null and d.fresh and not d.had_left
+       and (d.previous_hash is not null or exists (
+         -- One of an approved plan that was cancelled before their turn.
+         select from dirsync.employee e where (e.enterprise_code, e.userid) = (d.enterprise_code, d.userid) and ${HAS_BEEN_ASKED}))
        and not exists (select from staged s where s.enterprise_code = d.enterprise_code)
      group by 1 order by 1`,
   )

@@ -1,7 +1,7 @@
 import { lockTransaction } from '../../lib/advisory-lock.ts'
 import { type Pool, transaction } from '../../lib/database.ts'
 import type { CallReport } from '../../platform/client.ts'
-import { ALIVE, type Aside, IS_OUTAGE, IS_OUTDATED } from './process.ts'
+import { ALIVE, type Aside, IS_OUTAGE } from './process.ts'
 
 /** How often a process that stands aside asks the platform whether that is over. Of a secret, one process for all that have it. */
 const ASKS_EVERY_MS: Record<Aside, number> = {
@@ -23,11 +23,13 @@ const GONE_MS = 60_000
 /** Asks the platform whether it answers this process at all. */
 type Ping = () => Promise<boolean>
 
-/** SQL: a living process `o` makes calls, also for all sources of HR, and the condition holds of it. */
+/** How a call ends to which nothing has answered. */
+const WITHOUT_ANSWER = ['PLATFORM_CONNECTION', 'PLATFORM_TIMEOUT']
+
+/** SQL: a living process `o` makes calls, and the condition holds of it. */
 const anotherWorks = (condition: string) => `exists (
   select from dirsync.process o
-  where o.${ALIVE} and o.pacer is not null and o.aside_for is null and not coalesce(o.${IS_OUTDATED}, false)
-    and ${condition})`
+  where o.${ALIVE} and o.pacer is not null and o.aside_for is null and ${condition})`
 
 /**
  * Whether this process works, or stands aside (`dirsync.process.aside_for`). What may fail for one process alone is no halt while
@@ -45,7 +47,7 @@ export class Standing {
   /** How often it has stood aside in a row. */
   #times = 0
   #unanswered = 0
-  #pinging: Promise<boolean> | undefined
+  #pinging: Promise<boolean | null> | undefined
 
   /**
    * @param me.id of its row in `dirsync.process`
@@ -62,15 +64,15 @@ export class Standing {
     return this.#aside
   }
 
-  /** How many calls in a row, whatever they were for, the platform has not answered. */
+  /** How many calls in a row, whatever they were for, nothing has answered, not even a gateway. */
   get unanswered(): number {
     return this.#unanswered
   }
 
   /** Notes what became of a call of this process. */
-  called({ code, rateLimited }: Pick<CallReport, 'code' | 'rateLimited'>): void {
+  called({ code }: Pick<CallReport, 'code'>): void {
     if (code === 'PLATFORM_ABORTED') return
-    this.#unanswered = typeof code === 'number' || rateLimited ? 0 : this.#unanswered + 1
+    this.#unanswered = WITHOUT_ANSWER.includes(String(code)) ? this.#unanswered + 1 : 0
   }
 
   /** From now on `told` is called when that changes. */
@@ -114,20 +116,24 @@ export class Standing {
   /**
    * The platform answers no call of this process. If it answers no ping either, and another process works, this one stands aside. All
    * that is in hand fails at once, and is told by one ping.
-   * @returns whether it stands aside
+   * @returns whether it stands aside; null: that cannot be told just now, since the ping was not made
    */
-  async leaveIfCutOff(ping: Ping): Promise<boolean> {
+  async leaveIfCutOff(ping: Ping): Promise<boolean | null> {
     if (this.#aside === 'unreachable') return true
     this.#pinging ??= this.#isCutOff(ping).finally(() => {
       this.#pinging = undefined
     })
-    return (await this.#pinging) && (await this.#leaveForNetwork())
+    const isCutOff = await this.#pinging
+    return isCutOff ? this.#leaveForNetwork() : isCutOff
   }
 
-  async #isCutOff(ping: Ping): Promise<boolean> {
+  async #isCutOff(ping: Ping): Promise<boolean | null> {
     const { rowCount } = await this.#db.query(`select where ${anotherWorks('o.id <> $1')}`, [this.#id])
-    // A ping that was not made tells nothing.
-    return rowCount === 1 && !(await ping().catch(() => true))
+    if (rowCount === 0) return false
+    return ping().then(
+      isAnswered => !isAnswered,
+      () => null,
+    )
   }
 
   async #leaveForNetwork(): Promise<boolean> {
@@ -158,11 +164,11 @@ export class Standing {
     return performance.now() - this.#aloneSince >= GONE_MS
   }
 
-  /** Works again. */
+  /** The platform answers again, or nobody else works: this process does. Its secret may be refused by now, which stands. */
   async workAgain(): Promise<void> {
     this.#aloneSince = null
-    await this.#note('aside_for = null', 'id = $1', [this.#id])
-    this.see(null)
+    if (await this.#note('aside_for = null', `id = $1 and aside_for = 'unreachable'`, [this.#id]))
+      this.see(null)
   }
 
   /** The secret has been accepted, or nobody has a better one: those who stood aside for it work again. */

@@ -9,7 +9,7 @@ import { ACCOUNT_SINCE, EMPLOYEE_KINDS_SQL, OF_EVERYBODY } from './run.ts'
 export const WATERMARK_OVERLAP_MS = 5 * 60_000
 
 /** SQL: good runs that read every HR row. */
-export const FULL_READING = `${OF_EVERYBODY} and read_all and source is not null and state in ('running', 'done')`
+export const FULL_READING = `${OF_EVERYBODY} and read_all and source is not null and state in ('running', 'done') and cancelled_at is null`
 
 /**
  * SQL: the newest run when a source got its present enterprises; of the only HR, when there was one once more. That and earlier ones do not tell

@@ -488,7 +488,7 @@ export const saidTexts = {
   'said.refund_under_way':
     'refund {number} was accepted, and the mirror shows its order as being refunded: record that it was not carried out only once that is over; to read the order again: dirsync resync --orders --wait',
   'said.refund_not_looked_for':
-    'refund {number} was accepted, and its order record has not been read since a day after it was sent: read it before you record that it was not carried out: dirsync refund settle {number}',
+    'refund {number} was accepted, and its order record has not been read within a day, nor a day after it was sent: read it before you record that it was not carried out: dirsync refund settle {number}',
   'said.refund_settles_itself':
     'note it down; dirsync start settles the refund once the database answers and has it',
   'said.topup_note_down': 'note it down, and say it with dirsync topup resolve once the database answers',

@@ -536,7 +536,7 @@ export const failures = {
   'said.refund_under_way':
     '退款 {number} 已受理，且镜像显示其订单正在退款：请在退款结束后再登记为未执行；如需重新读取订单：dirsync resync --orders --wait',
   'said.refund_not_looked_for':
-    '退款 {number} 已受理，且发送满一天后尚未读取其订单记录：登记为未执行之前请先读取：dirsync refund settle {number}',
+    '退款 {number} 已受理，且其订单记录在发送满一天后、最近一天内尚未读取：登记为未执行之前请先读取：dirsync refund settle {number}',
   'said.refund_settles_itself': '请记下该答复；数据库恢复且有此退款的记录时，dirsync start 会自动查清',
   'said.topup_note_down': '请记下该答复，数据库恢复后用 dirsync topup resolve 登记',
   'said.no_such_refund': '没有退款 {number}',
