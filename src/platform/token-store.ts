@@ -106,8 +106,9 @@ export class PostgresTokenStore implements TokenStore {
   }
 
   /**
-   * Counts a creation, or throws. @returns its id. It does so outside the transaction that holds the lock, so that the count stands whatever the
+   * Counts a creation, or throws. It does so outside the transaction that holds the lock, so that the count stands whatever the
    * outcome of the call. The lock keeps others from counting meanwhile.
+   * @returns the id of its row
    */
   async #noteCreation(): Promise<string> {
     const { rows } = await this.#pool.query<{ id: string; wait_ms: null } | { id: null; wait_ms: number }>(

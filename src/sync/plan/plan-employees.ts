@@ -113,13 +113,11 @@ function employeePlan(
     store: id => storeEmployeePlan(db, id),
     mark: id => markHeld(db, id, compared),
     changedSince: held => countChangedSince(db, held, source.codes),
-    outgrows: async held =>
-      trips(breaker, await countJoined(db, held), planned.plan?.total ?? 0) ||
-      (await countJoined(
-        db,
-        held,
-        leaving.map(({ code }) => code),
-      )) > 0,
+    outgrows: async held => {
+      if (trips(breaker, await countJoined(db, held), planned.plan?.total ?? 0)) return true
+      const codes = leaving.map(({ code }) => code)
+      return codes.length > 0 && (await countJoined(db, held, codes)) > 0
+    },
     undecided: held => countUndecided(db, held, source.codes),
   }
 }
