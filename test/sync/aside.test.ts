@@ -6,7 +6,7 @@ import { startEmulator } from '../../emulator/emulator.ts'
 import { loadConfig } from '../../src/config.ts'
 import { connectPlatform } from '../../src/connections.ts'
 import { probeAccount } from '../../src/sync/outbox/account-probe.ts'
-import { liftHalts, raiseHalt } from '../../src/sync/outbox/halts.ts'
+import { type Halt, isToProbe, liftHalts, raiseHalt, readHalts } from '../../src/sync/outbox/halts.ts'
 import { heartbeat, type Pacing, processDifferences } from '../../src/sync/processes/process.ts'
 import { Standing } from '../../src/sync/processes/standing.ts'
 import { inEnglish, inWords } from '../../src/texts/message.ts'
@@ -324,4 +324,26 @@ describe('standing aside', () => {
     await probe.stop()
     expect((await pool.query('select from dirsync.halt')).rowCount).toBe(0)
   })
+})
+
+test('an outage is probed by jobs alone while one may be: due, and of no enterprise that is halted by itself', async () => {
+  await using deployment = await createDeployment()
+  const { pool } = deployment.own
+  const raise = (scope: string, category: string) => raiseHalt(pool, { ...REASON, scope, category }, 0)
+  await raise('*', 'platform_unavailable')
+  const isToProbeOutage = async () => {
+    await pool.query('update dirsync.halt set next_probe_at = now()')
+    const [halt] = await readHalts(pool)
+    return isToProbe(pool, halt as Halt)
+  }
+  expect(await isToProbeOutage()).toBe(true)
+  await pool.query(
+    `insert into dirsync.pending (operation, enterprise_code, entity_key, priority) values ('update-employee', 'E9', 'e1', 1)`,
+  )
+  expect(await isToProbeOutage()).toBe(false)
+  await raise('E9', 'enterprise_code')
+  expect(await isToProbeOutage()).toBe(true)
+  await pool.query(`delete from dirsync.halt where scope = 'E9'`)
+  await pool.query(`update dirsync.pending set not_before = now() + interval '1 hour'`)
+  expect(await isToProbeOutage()).toBe(true)
 })

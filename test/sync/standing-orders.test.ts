@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { databaseTime } from '../../src/lib/database.ts'
+import { databaseTime, transaction } from '../../src/lib/database.ts'
 import type { CallReport } from '../../src/platform/client.ts'
 import { PlatformError, type PlatformFailure } from '../../src/platform/errors.ts'
 import { accountProbe } from '../../src/sync/outbox/account-probe.ts'
-import {
-  haltForOutage,
-  haltForPlatform,
-  isToProbe,
-  liftHalts,
-  readHalts,
-} from '../../src/sync/outbox/halts.ts'
+import { nextProbeDelay } from '../../src/sync/outbox/backoff.ts'
+import { takeProbes } from '../../src/sync/outbox/feeding.ts'
+import { haltForOutage, haltForPlatform, liftHalts, readHalts } from '../../src/sync/outbox/halts.ts'
 import { heartbeat } from '../../src/sync/processes/process.ts'
 import { Standing } from '../../src/sync/processes/standing.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
@@ -48,6 +44,13 @@ class World {
       [seconds],
     )
   }
+}
+
+/** Whether a probe is due. Its job is back in the outbox as soon as it is done. */
+async function takesProbe(): Promise<boolean> {
+  const probes = await transaction(store.pool, db => takeProbes(db, nextProbeDelay))
+  await store.pool.query('update dirsync.pending set enqueued_at = null')
+  return probes.length > 0
 }
 
 /** A worker as far as it is about who works: its heartbeat, the loop that asks, and calls as its jobs make them. */
@@ -114,7 +117,7 @@ class Worker {
   async work(): Promise<void> {
     for (let calls = CALLS; calls > 0 && this.isAlive && this.standing.aside === null; calls -= 1) {
       const halt = (await readHalts(store.pool)).find(({ scope }) => scope === '*')
-      const isProbe = halt !== undefined && (await isToProbe(store.pool, halt))
+      const isProbe = halt !== undefined && (await takesProbe())
       if (halt && !isProbe) return
       const startedAt = await databaseTime(store.pool)
       try {

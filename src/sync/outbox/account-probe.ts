@@ -9,7 +9,6 @@ import {
   HALTS_OF_OTHERS,
   type Halt,
   haltForPlatform,
-  hasWork,
   isToProbe,
   liftHalts,
   PING_MS,
@@ -59,7 +58,7 @@ export function accountProbe(deps: ProbeDeps): (signal: AbortSignal) => Promise<
     client.ping({ signal: AbortSignal.any([signal, AbortSignal.timeout(PING_MS)]) })
   /** Ends an outage of which no job can be the probe. */
   const probeOutage = async (halted: Halt, signal: AbortSignal) => {
-    if ((await hasWork(pool)) || !(await isToProbe(pool, halted))) return
+    if (!(await isToProbe(pool, halted))) return
     const startedAt = await databaseTime(pool)
     if (await ping(signal)) await liftHalts(deps, '*', startedAt, HALTS_OF_OTHERS)
   }

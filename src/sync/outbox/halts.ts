@@ -205,21 +205,20 @@ export async function forbidding(
     ({ scope, category }) => ['*', enterpriseCode].includes(scope) && !HALTS_OF_OTHERS.includes(category),
   )
   if (!halt) return { halt: null, isProbe: false }
-  if (halt.category === OUTAGE && (await hasWork(db))) return { halt, isProbe: false }
   return (await isToProbe(db, halt)) ? { halt: null, isProbe: true } : { halt, isProbe: false }
 }
 
-/** Whether there is a job to be the probe of an outage: other calls may succeed while those of jobs do not. */
-export async function hasWork(db: Pool): Promise<boolean> {
-  return (await db.query('select from dirsync.pending limit 1')).rowCount === 1
-}
+/** SQL: there is a job to be the probe of a halt `h` for an outage: other calls may succeed while those of jobs do not. */
+const IS_UP_TO_JOB = `h.category = '${OUTAGE}' and exists (
+  select from dirsync.pending p where p.not_before <= now()
+    and not exists (select from dirsync.halt own where own.scope = p.enterprise_code))`
 
 /** Whether a probe of the halt is due. Then it is this caller's, and the next one later. */
 export async function isToProbe(db: Pool, { scope, probes }: Halt): Promise<boolean> {
   const { rowCount } = await db.query(
-    `update dirsync.halt
+    `update dirsync.halt h
      set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + 1
-     where scope = $1 and probes = $3 and (${PROBE_IS_DUE})`,
+     where scope = $1 and probes = $3 and (${PROBE_IS_DUE}) and not (${IS_UP_TO_JOB})`,
     [scope, nextProbeDelay(probes), probes],
   )
   return rowCount === 1
