@@ -40,7 +40,7 @@ export const RULES: Record<string, Rule> = {
   'src/sync/': { may: SYNC, types: SHARED_TYPES },
   'src/workbench/': { may: ['src/lib/', 'src/directory/', 'src/hr/'] },
   'jobs/': { may: [...SYNC, 'src/config.ts'], types: SHARED_TYPES },
-  'src/money/': { may: SYNC, types: SHARED_TYPES },
+  'src/money/': { may: [...SYNC, 'src/mirrors/'], types: SHARED_TYPES },
   'src/mirrors/': { may: SYNC, types: SHARED_TYPES },
   'src/texts/': { may: ['src/lib/', 'src/directory/', 'src/pacing/', 'src/platform/'] },
   'src/alerts/': { may: SLICES, types: SHARED_TYPES },

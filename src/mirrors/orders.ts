@@ -1,7 +1,6 @@
 import type { ClientBase } from '../lib/database.ts'
 import { platformDay } from '../lib/text.ts'
 import { RowsSeen } from '../platform/client.ts'
-import { PlatformError } from '../platform/errors.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
 import { enterpriseParams } from '../platform/request.ts'
 import { message } from '../texts/message.ts'
@@ -34,8 +33,6 @@ const GET = 'enterprise/consume/get'
 const PAGE_SIZE = 100
 /** Part of the orders that are read one by one: if it is refused, the days are read all the same. */
 const OLDER = 'older_orders'
-/** The answer for an order number that does not exist (section 7). */
-const NO_SUCH_ORDER = 1000220120
 
 /**
  * Payment orders (sections 4.7 and 4.8): day by day, page by page within a day. Every day of a moving window; of earlier days,
@@ -116,14 +113,9 @@ async function readPage(task: MirrorTask, calls: CountedCalls, memory: ReadingMe
 
 async function readOrder(task: MirrorTask, calls: CountedCalls): Promise<Reading> {
   const { enterpriseCode, entityKey: trade_no, handedOutAt: askedAt } = task
-  const order = await calls
-    .make((client, options) =>
-      client.paymentOrders.get({ trade_no, ...enterpriseParams(enterpriseCode) }, options),
-    )
-    .catch(error => {
-      if (error instanceof PlatformError && error.platformCode === NO_SUCH_ORDER) return null
-      throw error
-    })
+  const order = await calls.make((client, options) =>
+    client.paymentOrders.find({ trade_no, ...enterpriseParams(enterpriseCode) }, options),
+  )
   return {
     rows: order === null ? 0 : 1,
     async store(db) {

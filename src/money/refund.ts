@@ -130,14 +130,30 @@ const READ = [
   'said.record_not_readable',
 ] satisfies MessageKey[]
 
+/** SQL: the payment orders of an order that the mirror shows as being refunded; each once, as in {@link tradeNumbersOf}. */
+const beingRefunded = (outerTradeNo: string) => `(
+  select enterprise_code, trade_no
+  from (select distinct on (trade_no) enterprise_code, trade_no, status, gone_at from dirsync.payment_order
+        where out_trade_no = ${outerTradeNo}
+        order by trade_no, changed_at desc, enterprise_code desc) o
+  where status in (${PENDING_REFUND.value}, ${REFUNDING.value}) and gone_at is null)`
+
+/** Payment orders of an order that the mirror shows as being refunded, and when, by the database's clock, it was looked at. */
+export async function readBeingRefunded(
+  db: Pool,
+  outerTradeNo: string,
+): Promise<{ enterprise_code: string; trade_no: string; looked_at: Date }[]> {
+  const { rows } = await db.query<{ enterprise_code: string; trade_no: string; looked_at: Date }>(
+    `select *, now() as looked_at from ${beingRefunded('$1')} o`,
+    [outerTradeNo],
+  )
+  return rows
+}
+
 /** SQL: why a refund `t` that the platform has accepted may still be completed; null: nothing speaks for it. */
 const MAY_STILL_BE_COMPLETED = `case
   when t.state <> 'accepted' then null
-  when exists (
-    select from (select distinct on (trade_no) status, gone_at from dirsync.payment_order
-                 where out_trade_no = t.outer_trade_no
-                 order by trade_no, changed_at desc, enterprise_code desc) o
-    where status in (${PENDING_REFUND.value}, ${REFUNDING.value}) and gone_at is null)
+  when exists ${beingRefunded('t.outer_trade_no')}
     then '${'said.refund_under_way' satisfies MayStillCome}'
   when not exists (
     select from dirsync.refund_check c
@@ -345,6 +361,7 @@ const valuesOf = (shown: ShownRefunds) => (shown === null ? [] : [shown.outer_tr
 export async function compareWithShown(db: ClientBase | Pool, shown: ShownRefunds): Promise<void> {
   await noteShown(db, shown)
   await takeBack(db, shown)
+  await endDoubt(db, shown)
   await noteSurplus(db, shown)
 }
 
@@ -411,6 +428,49 @@ async function takeBack(db: ClientBase | Pool, shown: ShownRefunds): Promise<voi
 }
 
 /**
+ * SQL: `order_of`, what was refunded of the order of `r` before it and, where that is not known, before the first one; without that,
+ * the sum says nothing. `others`: what its other refunds `o` that count make.
+ */
+const besides = (counts: string) => `
+  cross join lateral (
+    select coalesce(r.refunded_before, (array_agg(o.refunded_before order by o.id))[1]) as before,
+           coalesce(sum(o.refund_amount) filter (
+             where o.outer_refund_no <> r.outer_refund_no
+               and (r.refunded_before is null or o.id > r.id)
+               and (${counts})), 0) as others
+    from dirsync.refund o where o.outer_trade_no = r.outer_trade_no) order_of`
+
+/** SQL: a refund that is called rejected is marked as one that may have been carried out after all. */
+const IS_DOUBTED = `(state = 'rejected' and contradicted_at > settled_at)`
+
+/**
+ * Ends the doubt about a refund where less is shown since than with it and those that are known to be completed: what was under way
+ * has failed. Of several, the last one. The record does not say what is under way, so where the mirror has the order that tells.
+ */
+async function endDoubt(db: ClientBase | Pool, shown: ShownRefunds): Promise<void> {
+  const canTell =
+    shown === null
+      ? 'true'
+      : 'not exists (select from dirsync.payment_order where out_trade_no = r.outer_trade_no)'
+  await db.query(
+    `with shown as (
+       ${shownOf(shown, IS_DOUBTED)}
+     ), failed as (
+       select distinct on (outer_trade_no) r.outer_refund_no
+       from dirsync.refund r join shown using (outer_trade_no)
+       ${besides(`state = 'notified' or state = 'accepted' and (shown_at is not null or resolved_by is not null)
+                  or o.contradicted_at > o.settled_at`)}
+       where ${IS_DOUBTED} and is_over and seen_at > contradicted_at and ${canTell}
+         and refunded - before - others < refund_amount
+       order by outer_trade_no, id desc
+     )
+     update dirsync.refund r set contradicted_at = null
+     from failed where r.outer_refund_no = failed.outer_refund_no and ${IS_DOUBTED}`,
+    valuesOf(shown),
+  )
+}
+
+/**
  * Marks a refund that is called rejected where at least its amount more is shown refunded of its order than was before it and the
  * other refunds of the journal make, those in doubt included: it may have been carried out after all, unless others have refunded the
  * order. Of several that fit, the first one, which is one of the others from then on. Also while the order is being refunded: before that
@@ -423,14 +483,7 @@ async function noteSurplus(db: ClientBase | Pool, shown: ShownRefunds): Promise<
      ), fitting as (
        select distinct on (outer_trade_no) r.outer_refund_no
        from dirsync.refund r join shown using (outer_trade_no)
-       cross join lateral (
-         -- Where it is not known, what was refunded before the first one. Without that, the sum says nothing.
-         select coalesce(r.refunded_before, (array_agg(o.refunded_before order by o.id))[1]) as before,
-                coalesce(sum(o.refund_amount) filter (
-                  where o.outer_refund_no <> r.outer_refund_no
-                    and (r.refunded_before is null or o.id > r.id)
-                    and ${MAY_BE_CARRIED_OUT}), 0) as others
-         from dirsync.refund o where o.outer_trade_no = r.outer_trade_no) order_of
+       ${besides(MAY_BE_CARRIED_OUT)}
        where ${MAY_STILL_COME} and contradicted_at is null and is_there
          and refunded - before - others >= refund_amount
        order by outer_trade_no, id

@@ -1,5 +1,6 @@
 import { transaction } from '../lib/database.ts'
 import { Loop } from '../lib/loop.ts'
+import { mirroredOrder, storeAskedOrder } from '../mirrors/payment-order.ts'
 import type { CallOptions, PlatformClient } from '../platform/client.ts'
 import { failureReason, PlatformError } from '../platform/errors.ts'
 import type { OrderRecord, PaymentOrderDetail } from '../platform/operations/payment-order.ts'
@@ -33,6 +34,7 @@ import {
   noteCheck,
   type ReadRefund,
   type Refund,
+  readBeingRefunded,
   refundJournal,
   storeVerdict,
   tradeNumbersOf,
@@ -135,8 +137,11 @@ async function lookForAccepted(
   signal?: AbortSignal,
 ): Promise<boolean> {
   const { outer_refund_no, outer_trade_no } = refund
+  const options = { priority: PRIORITY, ...(signal && { signal }) }
+  let unread = message('said.order_record_unread')
+  let isRead = false
   try {
-    const record = await readOrderRecord(client, refund, { priority: PRIORITY, ...(signal && { signal }) })
+    const record = await readOrderRecord(client, refund, options)
     const refunded = record && refundedAmount(record)
     const found =
       refunded === null
@@ -148,19 +153,40 @@ async function lookForAccepted(
       await noteCheck(db, outer_refund_no, found)
       await lookLater(db, outer_refund_no)
     })
+    isRead = true
+    unread = message('said.payment_order_unread', { shown: found })
+    await mirrorBeingRefunded({ client, pool }, outer_trade_no, options)
     return true
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
-    if (error.kind === 'aborted' || error.kind === 'paused') return false
+    if (error.kind === 'aborted' || error.kind === 'paused') return isRead
     const reason = failureReason(error)
     // Asking again soon will not help, as where there is no such order.
-    const isFinal = error.disposition === 'park'
+    const isFinal = !isRead && error.disposition === 'park'
     const found = isFinal
       ? message('said.record_not_readable', { reason })
-      : message('said.could_not_read', { unread: message('said.order_record_unread'), reason })
+      : message('said.could_not_read', { unread, reason })
     await noteCheck(pool, outer_refund_no, found, !cannotBeAsked(error))
     if (isFinal) await lookLater(pool, outer_refund_no)
-    return false
+    return isRead
+  }
+}
+
+/**
+ * Reads the payment orders anew that the mirror shows as being refunded: its own run may not come to them any more, and until they are
+ * no longer so nobody can say that the refund was not carried out.
+ * @throws PlatformError
+ */
+async function mirrorBeingRefunded(
+  { client, pool }: Pick<SettleDeps, 'client' | 'pool'>,
+  outerTradeNo: string,
+  options: CallOptions,
+): Promise<void> {
+  for (const { enterprise_code, trade_no, looked_at } of await readBeingRefunded(pool, outerTradeNo)) {
+    const query = { trade_no, ...enterpriseParams(enterprise_code) }
+    const order = await client.paymentOrders.find(query, options)
+    const asked = { enterpriseCode: enterprise_code, tradeNo: trade_no, askedAt: looked_at }
+    await transaction(pool, db => storeAskedOrder(db, asked, order && mirroredOrder(trade_no, order)))
   }
 }
 

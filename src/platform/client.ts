@@ -57,6 +57,8 @@ export type { PlatformClientOptions } from './session.ts'
 
 /** Rows per page that `list` asks for: the most that the platform permits, for the fewest calls. */
 const LARGEST_PAGE = 100
+/** The answer for the number of a payment order that does not exist (section 7). */
+const NO_SUCH_PAYMENT_ORDER = 1000220120
 
 export type PaymentOrderListQuery = Omit<PaymentOrderPageQuery, 'page_index'>
 export type TaxpayerListQuery = Omit<TaxpayerPageQuery, 'page_no'>
@@ -144,6 +146,12 @@ export class PlatformClient {
     /** One payment order, with its goods if it is one of the new mall (section 4.8). */
     get: (query: PaymentOrderQuery, options?: CallOptions): Promise<PaymentOrderDetail> =>
       this.#session.call(paymentOrderGet, query, options),
+    /** As `get`; null: the platform has no such order. */
+    find: async (query: PaymentOrderQuery, options?: CallOptions): Promise<PaymentOrderDetail | null> =>
+      this.paymentOrders.get(query, options).catch(error => {
+        if (error instanceof PlatformError && error.platformCode === NO_SUCH_PAYMENT_ORDER) return null
+        throw error
+      }),
   }
 
   readonly limitAccounts = {

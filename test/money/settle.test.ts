@@ -714,6 +714,60 @@ describe('a refund that was called not carried out', () => {
     await compareWithShown(pool, null)
     expect(await doubted()).toEqual([NO])
   })
+
+  test('is doubted no more once that has failed, and what was sent in its place is completed', async () => {
+    const { pool } = refunds.store
+    await mirrored()
+    const shows = async (status: number, refunded: string, gone: string | null = null) => {
+      await pool.query(
+        `update dirsync.payment_order set status = $1, refund_amount = $2, gone_at = $3, changed_at = clock_timestamp()`,
+        [status, refunded, gone],
+      )
+      await compareWithShown(pool, null)
+      return doubted()
+    }
+    expect(await shows(5, '8.00')).toEqual([NO])
+    expect(await shows(5, '4.00')).toEqual([NO])
+    expect(await shows(3, '4.00', '2026-11-01')).toEqual([NO])
+    // What the record shows does not say whether its order is still being refunded.
+    await compareWithShown(pool, { outer_trade_no: ORDER, refunded: '4.00' })
+    expect(await doubted()).toEqual([NO])
+    expect(await shows(3, '0.00')).toEqual([])
+    expect(await shows(6, '4.00')).toEqual([])
+    expect((await refunds.refund(OTHER.outerRefundNo))?.shown_at).toEqual(expect.any(Date))
+  })
+
+  test('stays doubted while what is shown may be its own, and nothing says what was sent in its place', async () => {
+    const { pool } = refunds.store
+    await mirrored()
+    const shows = async (status: number, refunded: string) => {
+      await pool.query(
+        `update dirsync.payment_order set status = $1, refund_amount = $2, changed_at = clock_timestamp()`,
+        [status, refunded],
+      )
+      await compareWithShown(pool, null)
+      return doubted()
+    }
+    expect(await shows(5, '8.00')).toEqual([NO])
+    // One of the two has failed.
+    expect(await shows(3, '4.00')).toEqual([NO])
+    await recordNotification(pool, {
+      outer_refund_no: OTHER.outerRefundNo,
+      outer_trade_no: ORDER,
+      refund_amount: '4.00',
+      trade_no: TRADE_NO,
+    })
+    await compareWithShown(pool, null)
+    expect(await doubted()).toEqual([])
+  })
+
+  test('is doubted no more once the record shows less, where no mirror has its order', async () => {
+    const { pool } = refunds.store
+    await compareWithShown(pool, { outer_trade_no: ORDER, refunded: '8.00' })
+    expect(await doubted()).toEqual([NO])
+    await compareWithShown(pool, { outer_trade_no: ORDER, refunded: '0.00' })
+    expect(await doubted()).toEqual([])
+  })
 })
 
 describe('a refund that the platform has accepted', () => {
@@ -1015,6 +1069,36 @@ describe('a refund that the platform has accepted', () => {
         await expect(reject()).rejects.toMatchObject({ message: expect.stringContaining('being refunded') })
       }
       await refunds.store.pool.query('update dirsync.payment_order set status = 3')
+      expect(await reject()).toMatchObject({ state: 'rejected' })
+    })
+
+    test('where the mirror has read its order long ago once a look has read it anew', async () => {
+      const { pool } = refunds.store
+      await refunds.age(DAY + 1)
+      await mirrored()
+      await pool.query('update dirsync.payment_order set status = 5')
+      await refunds.fault(PAYMENT_ORDER_CALL, { httpStatus: 500 })
+      await settleNow(refunds.deps, NO)
+      await expect(reject()).rejects.toMatchObject({
+        message: expect.stringMatching(/being refunded.* dirsync refund settle /),
+      })
+      expect(worded((await refundDetails(pool, await settleNow(refunds.deps, NO))).events)).toContainEqual(
+        expect.objectContaining({ event: 'checked', text: expect.stringContaining('HTTP 500') }),
+      )
+      expect(await reject()).toMatchObject({ state: 'rejected' })
+      expect(await refunds.store.rows('select status, gone_at from dirsync.payment_order')).toEqual([
+        { status: 3, gone_at: null },
+      ])
+    })
+
+    test('where the mirror shows its order as being refunded, and the platform has no such order', async () => {
+      const { pool } = refunds.store
+      await refunds.age(DAY + 1)
+      await pool.query(
+        `insert into dirsync.payment_order (trade_no, out_trade_no, status) values ('0000000000009999', $1, 4)`,
+        [ORDER],
+      )
+      await settleNow(refunds.deps, NO)
       expect(await reject()).toMatchObject({ state: 'rejected' })
     })
   })

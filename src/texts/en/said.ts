@@ -486,7 +486,7 @@ export const saidTexts = {
   'said.recorded_before': '{name} had recorded it as {money_state}: {reason}',
   'said.accepted_before': 'the platform had accepted it at {when}',
   'said.refund_under_way':
-    'refund {number} was accepted, and the mirror shows its order as being refunded: record that it was not carried out only once that is over; to read the order again: dirsync resync --orders --wait',
+    'refund {number} was accepted, and the mirror shows its order as being refunded: record that it was not carried out only once that is over; to read the order again: dirsync refund settle {number}',
   'said.refund_not_looked_for':
     'refund {number} was accepted, and its order record has not been read within a day, nor a day after it was sent: read it before you record that it was not carried out: dirsync refund settle {number}',
   'said.refund_settles_itself':

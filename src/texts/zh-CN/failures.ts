@@ -534,7 +534,7 @@ export const failures = {
   'said.answer_not_stored': '平台的答复（{money_state}）未能保存到 dirsync 自身的数据库：{what}',
   'said.accepted_before': '平台曾于 {when} 受理',
   'said.refund_under_way':
-    '退款 {number} 已受理，且镜像显示其订单正在退款：请在退款结束后再登记为未执行；如需重新读取订单：dirsync resync --orders --wait',
+    '退款 {number} 已受理，且镜像显示其订单正在退款：请在退款结束后再登记为未执行；如需重新读取订单：dirsync refund settle {number}',
   'said.refund_not_looked_for':
     '退款 {number} 已受理，且其订单记录在发送满一天后、最近一天内尚未读取：登记为未执行之前请先读取：dirsync refund settle {number}',
   'said.refund_settles_itself': '请记下该答复；数据库恢复且有此退款的记录时，dirsync start 会自动查清',
