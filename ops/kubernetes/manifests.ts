@@ -134,7 +134,12 @@ function budgetOf(role: Role): IPodDisruptionBudget {
     apiVersion: 'policy/v1',
     kind: 'PodDisruptionBudget',
     metadata: metadataOf(role),
-    spec: { maxUnavailable: 1, selector: { matchLabels: labelsOf(role) } },
+    // Evicting a pod that is not ready, as while a store is away, harms nothing, and a node must not wait for it.
+    spec: {
+      maxUnavailable: 1,
+      unhealthyPodEvictionPolicy: 'AlwaysAllow',
+      selector: { matchLabels: labelsOf(role) },
+    },
   }
 }
 
