@@ -46,8 +46,16 @@ export interface KeptTable {
 /** Who may read a file can change without a trace on it, such as with the groups of dirsync's user. */
 export const UNOPENED = ''
 
-/** Little is enough for most, and more would only fill with written data; hundreds of columns need more. */
-const MEMORY = ['64MB', '1GB']
+/** Of DuckDB, in MB: little is enough for most, and more would only fill with written data; hundreds of columns need more. */
+const [LITTLE, MUCH] = [64, 1024]
+/** MB of the process beside DuckDB. */
+const OWN = 200
+
+/** What DuckDB may take, try after try: what a container does not have would end the process, again and again. */
+function memories(): number[] {
+  const room = (process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2 ** 20
+  return [LITTLE, Math.min(MUCH, Math.floor(room) - OWN)].filter((memory, i) => i === 0 || memory > LITTLE)
+}
 
 /** A delivery to be kept. */
 export interface Delivering {
@@ -72,13 +80,14 @@ export async function readIn(
 ): Promise<{ database: string; tables: KeptTable[] }> {
   const { path, before } = delivering
   const reading = { encoding, headings, rests: 'restMs' in complete, work }
-  for (const [i, memory] of MEMORY.entries()) {
+  const tries = memories()
+  for (const [i, memory] of tries.entries()) {
     const database = join(work, `delivery-${i}`)
-    const instance = await createKept(database, [path, work], memory, before?.path ?? null)
+    const instance = await createKept(database, [path, work], `${memory}MiB`, before?.path ?? null)
     try {
       return { database, tables: await readInAll(instance, delivering, reading) }
     } catch (error) {
-      if (duckDbError(error)?.type !== 'Out of Memory' || i === MEMORY.length - 1) throw error
+      if (duckDbError(error)?.type !== 'Out of Memory' || i === tries.length - 1) throw error
     } finally {
       instance.closeSync()
     }

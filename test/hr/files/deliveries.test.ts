@@ -5,7 +5,7 @@ import { text as textOf } from 'node:stream/consumers'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { pino } from 'pino'
-import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { openKept } from '../../../src/hr/files/duckdb.ts'
 import { type DataFile, datedName, incompleteness } from '../../../src/hr/files/folder.ts'
 import { hrServer } from '../../../src/hr/servers.ts'
@@ -214,13 +214,29 @@ test('a first line that is an employee is not told by a SELECT of all columns ei
   expect(await hr.rows('select * from staff')).toHaveLength(1)
 })
 
-test('a CSV file may have hundreds of columns', async () => {
+describe('a CSV file with hundreds of columns', () => {
   const names = Array.from({ length: 300 }, (_, i) => `c${i}`).join(',')
   const row = Array.from({ length: 298 }, (_, i) => `some value of column ${i}`).join(',')
   const rows = Array.from({ length: 12_000 }, (_, i) => `${i},n${i},${row}`).join('\n')
-  const hr = await delivered()
-  await hr.deliver('staff.csv', `${names}\n${rows}\n`)
-  expect(await hr.rows('select c0 as userid, c1 as name from staff')).toHaveLength(12_000)
+  const wide = `${names}\n${rows}\n`
+  const sql = 'select c0 as userid, c1 as name from staff'
+
+  test('is read', async () => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', wide)
+    expect(await hr.rows(sql)).toHaveLength(12_000)
+  })
+
+  test('is read with what memory a container has, and refused where that does not suffice', async () => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', wide)
+    const limit = vi.spyOn(process, 'constrainedMemory').mockReturnValue(300 * 2 ** 20)
+    onTestFinished(() => limit.mockRestore())
+    expect((await errorOf(hr.rows(sql))).message).toMatch(/cannot be read \(more memory .* 1\.5 GB\)/)
+    limit.mockReturnValue(1.5 * 2 ** 30)
+    await hr.deliver('staff.csv', `${wide}13000,n,${row}\n`)
+    expect(await hr.rows(sql)).toHaveLength(12_001)
+  })
 })
 
 describe('a JSON file', () => {
