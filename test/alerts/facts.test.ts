@@ -9,6 +9,7 @@ import { recordNotification, refundJournal, writeRefund } from '../../src/money/
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { CallCounter } from '../../src/pacing/call-minute.ts'
 import { noteStatuses } from '../../src/sync/health/figures.ts'
+import { readHealth } from '../../src/sync/health/health.ts'
 import { liftHalts, raiseHalt } from '../../src/sync/outbox/halts.ts'
 import { deregister, FITS, heartbeat, type Pacing } from '../../src/sync/processes/process.ts'
 import { inWords, message, toStore } from '../../src/texts/message.ts'
@@ -502,6 +503,43 @@ describe('work that is stuck', () => {
     expect(await what()).toMatch(/No worker takes any work: the last job started 2 h ago\.$/)
     await job(5)
     expect(await what()).toMatch(/Workers are doing other work meanwhile\.$/)
+  })
+
+  test('does not include work that was tried and put off, unless it is not tried again, or its execution was lost', async () => {
+    await stuck(90)
+    const putOff = (minutes: number) =>
+      sql(
+        `update dirsync.pending set execution = 1, enqueued_at = null, not_before = now() + ${minutes} * interval '1 minute'`,
+      )
+    await putOff(20)
+    expect(await workRules()).toEqual([])
+    await sql('update dirsync.pending set enqueued_at = now(), in_hand = true, starts = 1')
+    expect(await workRules()).toEqual([])
+    await sql('update dirsync.pending set in_hand = false')
+    expect(await workRules()).toEqual(['work_stuck'])
+    await sql('update dirsync.pending set starts = 0')
+    expect(await workRules()).toEqual([])
+    await putOff(-70)
+    expect(await workRules()).toEqual(['work_stuck'])
+    // What waits for a plan waits for somebody to make one.
+    await sql(`update dirsync.pending set not_before = 'infinity'`)
+    expect(await workRules()).toEqual(['work_stuck'])
+  })
+
+  test('does not include work while the platform wants no calls, and after that', async () => {
+    await stuck(90)
+    const pause = (minutes: number) =>
+      sql(
+        `insert into dirsync.pacer (gate, next_at, paused_until) values ('platform', now(), now() + ${minutes} * interval '1 minute')
+         on conflict (gate) do update set paused_until = excluded.paused_until`,
+      )
+    await pause(10)
+    expect(await workRules()).toEqual([])
+    expect((await readHealth(store.pool)).work[0]).toMatchObject({ age: 0 })
+    await pause(-5)
+    expect(await workRules()).toEqual([])
+    await pause(-70)
+    expect(await workRules()).toEqual(['work_stuck'])
   })
 
   test('does not include work that has only begun to wait: requested anew, after a halt, or with the first worker', async () => {

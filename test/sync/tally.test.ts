@@ -10,15 +10,19 @@ const store = new StoreUnderTest()
 async function bothWays() {
   const [tally, counted] = await Promise.all([
     store.pool.query(
-      `select source, operation, enterprise_code, run_id, priority, enqueued, since, category, state, sum(n)::int as n
-       from dirsync.tally group by 1, 2, 3, 4, 5, 6, 7, 8, 9 having sum(n) <> 0 order by 1, 2, 3, 4, 5, 6, 7, 8, 9`,
+      `select source, operation, enterprise_code, run_id, priority, enqueued, since, due, category, state, sum(n)::int as n
+       from dirsync.tally group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 having sum(n) <> 0 order by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`,
     ),
     store.pool.query(
       `select 'pending' as source, operation, enterprise_code, run_id, priority, enqueued_at is not null as enqueued,
-              date_trunc('second', created_at) as since, null as category, null as state, count(*)::int as n
-       from dirsync.pending group by 2, 3, 4, 5, 6, 7
+              date_trunc('second', created_at) as since,
+              date_trunc('minute', case when execution is not null and starts = case when in_hand then 1 else 0 end
+                                             and not_before > created_at + interval '1 minute'
+                                        then nullif(not_before, 'infinity') end) as due,
+              null as category, null as state, count(*)::int as n
+       from dirsync.pending group by 2, 3, 4, 5, 6, 7, 8
        union all
-       select 'employee', null, enterprise_code, null, null, null, null, null,
+       select 'employee', null, enterprise_code, null, null, null, null, null, null,
               case when vanished_at is not null then 'vanished'
                    when not active then 'left'
                    when acknowledged_hash = source_hash then 'in_sync'
@@ -26,11 +30,11 @@ async function bothWays() {
                    else 'waiting' end as computed, count(*)::int
        from dirsync.employee group by enterprise_code, computed
        union all
-       select 'dead_letter', null, null, null, null, null, null, category, state, count(*)::int
+       select 'dead_letter', null, null, null, null, null, null, null, category, state, count(*)::int
        from dirsync.dead_letter where state <> 'resolved' group by category, state
        union all
-       select 'sync_run', null, null, null, null, null, null, null, state, count(*)::int from dirsync.sync_run group by state
-       order by 1, 2, 3, 4, 5, 6, 7, 8, 9`,
+       select 'sync_run', null, null, null, null, null, null, null, null, state, count(*)::int from dirsync.sync_run group by state
+       order by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`,
     ),
   ])
   return { tally: tally.rows, counted: counted.rows }
@@ -65,6 +69,9 @@ test('the tally is what counting the tables would say, whatever is written', asy
       on conflict (enterprise_code, userid) do update set acknowledged_hash = null;
     update dirsync.pending set enqueued_at = now(), run_id = ${other} where entity_key = 'new';
     update dirsync.pending set priority = 1, starts = 1;
+    update dirsync.pending set execution = 1, in_hand = true, not_before = now() + interval '1 hour';
+    update dirsync.pending set starts = 2 where entity_key = 'old';
+    update dirsync.pending set not_before = 'infinity' where entity_key = 'probe';
     update dirsync.dead_letter set state = 'ignored', note = 'n' where entity_key = 'e2';
     update dirsync.dead_letter set state = 'resolved', resolved_at = now() where entity_key = 'e1';
     update dirsync.sync_run set state = 'done', finished_at = now() where id = ${run}`)

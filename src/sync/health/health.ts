@@ -343,13 +343,15 @@ const HEALTH = `
   ), aside as (${ASIDE_PROCESSES}
   ), lost as (${LOST_PROCESSES}
   ), outbox as (
-    select operation, enterprise_code, run_id, enqueued, since, sum(n) as n
-    from dirsync.tally where source = 'pending' and priority < 7 group by 1, 2, 3, 4, 5 having sum(n) > 0
+    select operation, enterprise_code, run_id, enqueued, since, due, sum(n) as n
+    from dirsync.tally where source = 'pending' and priority < 7 group by 1, 2, 3, 4, 5, 6 having sum(n) > 0
   ), work as (
-    -- An entity that is asked for anew, because HR has changed it, has waited since then.
+    -- An entity that is asked for anew, because HR has changed it, has waited since then; one that was put off, since it was due again.
     select operation, sum(n)::int as count, coalesce(sum(n) filter (where enqueued), 0)::int as queued,
-           ${ageOf(`min(greatest(o.since, r.requested_at, r.decided_at, halted.at, own.at, workers.since))`)} as age
+           ${ageOf(`min(greatest(o.since, o.due, r.requested_at, r.decided_at, halted.at, own.at, workers.since, pause.until))`)} as age
     from outbox o
+    -- The platform wanted no calls until then.
+    cross join (select max(paused_until) as until from dirsync.pacer where gate = 'platform') pause
     cross join everything_halted halted
     left join halted_until own on own.scope = o.enterprise_code
     -- When the first worker came after a time without any. One that takes over from a dead one is not such a worker.
