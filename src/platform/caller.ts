@@ -30,7 +30,7 @@ export interface CallOptions {
   sendBefore?: number
   /** Asked each time its turn has come. If not, it is not sent, and fails with kind `aborted`; what this throws, the call throws. */
   isStillWanted?: () => Promise<boolean>
-  /** Called after each HTTP exchange. */
+  /** Called after each HTTP exchange. What it throws is logged, and changes nothing. */
   onCall?: (call: CallReport) => void
 }
 
@@ -62,10 +62,10 @@ interface CallerParts {
   onCall: ((call: CallReport) => void) | undefined
 }
 
-/** Makes single attempts: paced, signed, sent within a deadline, read, reported. It never retries. */
 /** For how long a turn is good. */
 const TURN_MS = 50
 
+/** Makes single attempts: paced, signed, sent within a deadline, read, reported. It never retries. */
 export class PlatformCaller {
   readonly #parts: CallerParts
   readonly #agent: Agent
@@ -166,7 +166,8 @@ export class PlatformCaller {
     const rateLimited = error?.retryAfterMs !== undefined
     // Creating and querying tokens have limits of their own (section 8), which say nothing about the rate of calls.
     const hasOwnLimit = operation === tokenCreate.name || OPERATION_BUDGETS.has(operation)
-    this.#parts.pacer.observe({ operation, sentAt, rateLimited: rateLimited && !hasOwnLimit })
+    const outcome = { operation, sentAt, rateLimited: rateLimited && !hasOwnLimit }
+    void this.#tell(operation, () => this.#parts.pacer.observe(outcome))
     if (this.#parts.onCall === undefined && onCall === undefined) return
     const code = error === null ? 0 : (error.platformCode ?? error.code)
     const call: CallReport = { operation, durationMs, waitedMs, rateLimited, code }
@@ -175,8 +176,7 @@ export class PlatformCaller {
       const traceId = traceIdOf(answer)
       if (traceId !== undefined) call.traceId = traceId
     }
-    this.#parts.onCall?.(call)
-    onCall?.(call)
+    for (const listener of [this.#parts.onCall, onCall]) void this.#tell(operation, () => listener?.(call))
   }
 
   /** Tells the pacer if the platform asked to wait. */
@@ -187,7 +187,16 @@ export class PlatformCaller {
     const answer = platformCode === undefined ? `HTTP ${httpStatus}` : platformCode
     // A platform that is unavailable (503) is so for every call.
     const only = OPERATION_BUDGETS.has(operation) && httpStatus !== 503 ? operation : undefined
-    await this.#parts.pacer.holdOff(waitMs, `${operation}: ${answer}`, only)
+    await this.#tell(operation, () => this.#parts.pacer.holdOff(waitMs, `${operation}: ${answer}`, only))
+  }
+
+  /** Tells the pacer or a listener of a call. That they fail says nothing about the call, which may have moved money (law 14). */
+  async #tell(operation: string, listener: () => unknown): Promise<void> {
+    try {
+      await listener()
+    } catch (error) {
+      this.#parts.log?.error({ operation, error }, 'a listener to calls failed; the call is not affected')
+    }
   }
 }
 

@@ -49,7 +49,7 @@ export interface PlatformClientOptions {
   maxConnections?: number
   /** Our time in milliseconds since 1970. */
   clock?: () => number
-  /** Called after every HTTP exchange. */
+  /** Called after every HTTP exchange. What it throws is logged, and changes nothing. */
   onCall?: (call: CallReport) => void
 }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { LocalPacer } from '../../src/platform/caller.ts'
 import {
   PlatformClient,
   type PlatformClientOptions,
@@ -160,6 +161,56 @@ test('a code that asks to wait leaves open what became of a refund', async () =>
   client = connect({ rateLimitedCodes: [1000999999] })
   platform.plan('seller/v3/pay/syncRefund', envelope(1000999999, 'system busy', null))
   expect(await thrownBy(CALLS['seller/v3/pay/syncRefund']())).toBeInstanceOf(OutcomeUnknownError)
+})
+
+describe('what listens to calls decides nothing', () => {
+  const refund = (options = {}) =>
+    client.refunds.create(
+      { outerTradeNo: `${APP}T1`, outerRefundNo: `${APP}R1`, reason: 'x', refundAmount: '1.00' },
+      options,
+    )
+  const broken = () => {
+    throw new Error('broken')
+  }
+  const reconnect = async (options: Partial<PlatformClientOptions>) => {
+    await client.close()
+    client = connect(options)
+    platform.plan('seller/v3/pay/syncRefund', ok('2026112100000001'), status(503, { 'retry-after': '1' }))
+  }
+
+  test.each([
+    ['throws', broken],
+    ['rejects', async () => broken()],
+  ])('an onCall that %s changes no outcome', async (_, onCall) => {
+    await reconnect({ onCall })
+    expect(await refund({ onCall })).toBe('2026112100000001')
+    expect(await thrownBy(refund({ onCall }))).toBeInstanceOf(OutcomeUnknownError)
+  })
+
+  test('where one throws, the others are told all the same', async () => {
+    const told: string[] = []
+    await reconnect({ onCall: broken })
+    await refund({ onCall: ({ operation }: { operation: string }) => told.push(operation) })
+    expect(told).toEqual(['seller/v3/pay/syncRefund'])
+  })
+
+  test.each(['observe', 'holdOff'] as const)('a pacer whose %s fails changes no outcome', async method => {
+    const pacer = new LocalPacer(10_000)
+    await reconnect({
+      pacer: Object.assign(pacer, { [method]: method === 'observe' ? broken : async () => broken() }),
+    })
+    expect(await refund()).toBe('2026112100000001')
+    const error = await thrownBy(refund())
+    expect(error).toBeInstanceOf(OutcomeUnknownError)
+    expect(error).toMatchObject({ httpStatus: 503, retryAfterMs: 1000 })
+  })
+
+  test('a pacer whose holdOff fails hides no refusal of a token', async () => {
+    const pacer = Object.assign(new LocalPacer(10_000), { holdOff: async () => broken() })
+    await reconnect({ pacer })
+    platform.plan('token/create', status(429, { 'retry-after': '1' }))
+    expect(await thrownBy(refund())).toMatchObject({ operation: 'token/create', disposition: 'wait' })
+  })
 })
 
 test('HTTP/2, which sends what a server refused once more by itself, is not offered to the platform', async () => {
