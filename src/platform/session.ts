@@ -32,11 +32,11 @@ export interface PlatformClientOptions {
   signAlgorithm?: SignAlgorithm
   /** Whether the merchant settles by price difference: refunds then need `costAmount` or `tradeInfo`. Default false. */
   priceDifferenceMode?: boolean
-  /** Default: a {@link MemoryTokenStore}, for one process alone. */
+  /** Default: a {@link MemoryTokenStore} for this client alone. Give further clients of the application the same one. */
   tokenStore?: TokenStore
-  /** Default: a {@link LocalPacer}, for one process alone. */
+  /** Default: a {@link LocalPacer} for this client alone. Give further clients of the application the same one. */
   pacer?: Pacer
-  /** Calls per second of the default pacer. Default 10. */
+  /** Calls per second of the default pacer, which is for this client alone: two clients make twice as many. Default 10. */
   ratePerSecond?: number
   /** Codes of the platform (section 7, or undocumented) that mean too many calls. HTTP 429 always does. Default none. */
   rateLimitedCodes?: readonly number[]
