@@ -2,12 +2,12 @@ import { expectStop } from './failure.ts'
 import { runProgram } from './program.ts'
 
 // The reader of the output may have closed it (`| head`), or its disk be full. The command then ends as if it was told to
-// stop, and closes what it has opened.
+// stop, and closes what it has opened. If it fails by itself, its exit code says so all the same.
 let unheard: 'closed' | 'failed' | null = null
 process.stdout.on('error', error => {
   if (unheard) return
   unheard = (error as NodeJS.ErrnoException).code === 'EPIPE' ? 'closed' : 'failed'
-  process.exitCode = unheard === 'closed' ? 0 : 1
+  process.exitCode ||= unheard === 'closed' ? 0 : 1
   if (unheard === 'failed') process.stderr.write(`dirsync: ${error.message}\n`)
   process.emit('SIGTERM', 'SIGTERM')
 })
@@ -18,7 +18,7 @@ process.stderr.on('error', () => {})
 if (process.argv[2] === 'start') expectStop()
 
 const code = await runProgram(process.argv.slice(2))
-if (!unheard) process.exitCode = code
+if (code !== 0 || !unheard) process.exitCode = code
 // Where nothing is left to do, Node.js forgets its signal handlers some milliseconds before its end: a stop that is told once
 // more would then kill it.
 process.once('beforeExit', () => process.exit())

@@ -491,6 +491,17 @@ test('output that cannot be written, as on a full disk, fails with one sentence;
   expect(run('"$0" plann 2>/dev/full').status).toBe(2)
 })
 
+test.each([
+  ['doctor', 1],
+  ['plann --json', 2],
+  ['--version', 0],
+])('a reader who has gone leaves the exit code of %j as it is', (command, code) => {
+  const launcher = join(import.meta.dirname, '../../bin/dirsync')
+  const script = `{ "$0" ${command}; echo "$?" >&3; } 3>&2 2>/dev/null | true`
+  const env = { PATH: process.env.PATH, DATABASE_URL: 'nonsense' }
+  expect(spawnSync('sh', ['-c', script, launcher], { encoding: 'utf8', env }).stderr).toBe(`${code}\n`)
+})
+
 function expectRefusal({ code, stdout, stderr }: Omit<Run, 'json'>, sentence: RegExp): void {
   expect(code).toBe(2)
   expect(stdout).toMatch(/^(?:\{"error":.*\n)?$/)
