@@ -40,7 +40,10 @@ export interface PacerSnapshot {
  * Calls leave it evenly spaced, just under the permitted rate, and never in a burst.
  */
 export interface Pacer {
-  /** Resolves when the caller may make exactly one call, now. */
+  /**
+   * Resolves when the caller may make exactly one call, now.
+   * @throws CallsPausedError while a person has paused all calls; whatever else it throws gives the call up, too
+   */
   acquire(request: PaceRequest): Promise<void>
   /**
    * Lets no call leave for `ms` milliseconds, because the platform asked for it. Never shortens an earlier hold-off.

@@ -1,6 +1,13 @@
 /** The platform's client as a library: `dirsync/platform`. It needs no database and reads no settings. */
 
-export type { CallOutcome, PaceRequest, Pacer, PacerSnapshot } from '../pacing/pacer.ts'
+export {
+  type CallOutcome,
+  CallsPausedError,
+  type PaceRequest,
+  type Pacer,
+  PacerClosedError,
+  type PacerSnapshot,
+} from '../pacing/pacer.ts'
 export { LocalPacer } from './caller.ts'
 export {
   type CallOptions,
@@ -54,4 +61,4 @@ export { type RefundVerdict, refundedAmount } from './refund-settlement.ts'
 export { type SignAlgorithm, sign } from './request.ts'
 export * from './states.ts'
 export type { CreatedToken, PlatformToken, TokenStore } from './token.ts'
-export { MemoryTokenStore } from './token.ts'
+export { MemoryTokenStore, TokenFuseError } from './token.ts'
