@@ -253,7 +253,7 @@ export class PlatformClient {
     return this.tokens.create()
   }
 
-  /** Lets calls in flight end, then closes the connections. Idempotent. */
+  /** Gives up calls that wait in the default pacer, lets those in flight end, then closes the connections. Idempotent. */
   close(): Promise<void> {
     return this.#session.close()
   }

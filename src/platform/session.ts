@@ -62,6 +62,8 @@ export class PlatformSession {
   readonly clockOffset: ClockOffset
 
   readonly #caller: PlatformCaller
+  /** The pacer, if nobody else has it. */
+  readonly #ownPacer: Pacer | null
   readonly #keeper: TokenKeeper
   readonly #application: Application
   readonly #log: Logger | undefined
@@ -73,9 +75,11 @@ export class PlatformSession {
     this.clockOffset = new ClockOffset(clock)
     this.#application = { appId, priceDifferenceMode: options.priceDifferenceMode ?? false }
     this.#log = options.logger?.child({ component: 'platform' })
+    const pacer = options.pacer ?? new LocalPacer(options.ratePerSecond ?? DEFAULT_RATE)
+    this.#ownPacer = options.pacer ? null : pacer
     this.#caller = new PlatformCaller({
       builder: new RequestBuilder(options.baseUrl, appId, appSecret, options.signAlgorithm ?? 'sha256'),
-      pacer: options.pacer ?? new LocalPacer(options.ratePerSecond ?? DEFAULT_RATE),
+      pacer,
       clock,
       clockOffset: this.clockOffset,
       rateLimitedCodes: new Set(options.rateLimitedCodes),
@@ -151,10 +155,17 @@ export class PlatformSession {
     return this.#keeper.renew().catch(asPlatformError)
   }
 
-  /** Lets calls in flight end, then closes the connections. Idempotent. */
+  /**
+   * Lets calls in flight end, then closes the connections. Calls that wait for their turn in the default pacer are given up at
+   * once; a pacer that was given to the session stays open. Idempotent.
+   */
   close(): Promise<void> {
-    this.#closing ??= this.#caller.close()
+    this.#closing ??= this.#close()
     return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    await Promise.all([this.#ownPacer?.close(), this.#caller.close()])
   }
 
   /** The token to use now. Callers that wait for a renewal may abort by their own signals. */
