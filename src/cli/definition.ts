@@ -62,7 +62,7 @@ export async function runEndpoint<Result, Asked>(
   } catch (error) {
     if (!(error instanceof Problem)) throw error
     const { kind, message: words, said, titleKey } = error
-    const what = words ? said : ask.t(titleKey)
+    const what = words ? said : say(titleKey)
     const document = { code: kind, message: words || translator('en')(titleKey) }
     throw new (kind === 'invalid' ? UsageError : FailedError)(what, { cause: error, document })
   }
@@ -127,7 +127,7 @@ export async function act<Result extends z.ZodType, Params extends Shape, Body e
   asked: Input<Params, Body>,
   { json }: { json?: true },
 ): Promise<z.output<Result>> {
-  const ask = shellAsk(context)
+  const ask = shellAsk(context, json && 'en')
   const result = await runEndpoint(context, action, asked, ask)
   const notice = action.next?.(ask, result, asked).notice
   if (json || !notice) printJson(z.encode(action.result, result))

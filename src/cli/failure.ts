@@ -1,7 +1,7 @@
 import type { ConfigError } from '../config.ts'
 import { codeOf, saidOf } from '../lib/failure.ts'
 import { io } from '../lib/io.ts'
-import { inWords, message, type Said, SaidError } from '../texts/message.ts'
+import { inWords, type Message, message, type Said, SaidError } from '../texts/message.ts'
 
 export { saidOf } from '../lib/failure.ts'
 
@@ -26,6 +26,16 @@ export class ShellError extends SaidError {
 /** Wrong use of a command: one sentence, exit 2. The message is empty if it has been printed already. */
 export class UsageError extends ShellError {
   readonly exitCode = 2
+}
+
+/** Values that break rules, a line for each. */
+export class BrokenRulesError extends UsageError {
+  readonly problems: readonly Message[]
+
+  constructor(problems: readonly Message[]) {
+    super(problems)
+    this.problems = problems
+  }
 }
 
 /** A file that an argument names. */
@@ -57,8 +67,9 @@ const WRONG_USE = new Set([
   'MAPPING_MISSING',
 ])
 
-/** What an error says, a line for each wrong setting. */
+/** What an error says, a line for each wrong setting or value. */
 export function linesOf(error: unknown): readonly Said[] {
+  if (error instanceof BrokenRulesError) return error.problems
   return codeOf(error) === 'CONFIG_INVALID' ? (error as ConfigError).problems : [saidOf(error)]
 }
 

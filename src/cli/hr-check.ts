@@ -9,6 +9,7 @@ import type { HrDelivery } from '../hr/server.ts'
 import { findingsOfTimes, type TimesFinding } from '../hr/updated-times.ts'
 import { createLogger } from '../lib/logger.ts'
 import { leaversAbound } from '../sync/runs/safety.ts'
+import { message } from '../texts/message.ts'
 import type { TextKey } from '../texts/texts.ts'
 import { checkHr, type HrCheck, type LikenessFound } from '../workbench/check.ts'
 import type { BrokenRule, ColumnFigures, Doubt } from '../workbench/columns.ts'
@@ -91,10 +92,10 @@ async function check(options: CheckOptions): Promise<void> {
     read: rows => progress.show(rows),
   })
     .catch(error => {
-      if (stop.signal.aborted) throw new FailedError(say('hr_check.stopped'))
+      if (stop.signal.aborted) throw new FailedError(message('said.hr_check_stopped'))
       // This temporary file, used to find shared values, is the only thing that is written.
       if (error.code === 'ERR_SQLITE_ERROR')
-        throw new FailedError(say('hr_check.no_room', { reason: error.message }))
+        throw new FailedError(message('said.hr_check_no_room', { reason: error.message }))
       throw error
     })
     .finally(() => progress.end())

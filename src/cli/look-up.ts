@@ -7,7 +7,7 @@ import { type Message, message } from '../texts/message.ts'
 import { moneyText } from '../texts/money-text.ts'
 import { textOr } from '../texts/texts.ts'
 import { type CommandContext, openContext } from './context.ts'
-import { FailedError, UsageError } from './failure.ts'
+import { BrokenRulesError, FailedError } from './failure.ts'
 import { said, say, shellLanguage } from './language.ts'
 import { factLines, factsOf } from './output.ts'
 
@@ -87,13 +87,12 @@ function brokenRules(
   problems: NonNullable<PlatformError['problems']>,
   operation: string,
   flagOf: (field: string) => string,
-): UsageError {
+): BrokenRulesError {
   // A field within an object has no flag of its own.
   const nameOf = (field: string) => (field === '' ? operation : field.includes('.') ? field : flagOf(field))
-  const lines = problems.map(problem =>
-    said(message('said.wanted_of', { what: nameOf(problem.field), wanted: problem.said })),
+  return new BrokenRulesError(
+    problems.map(({ field, said: wanted }) => message('said.wanted_of', { what: nameOf(field), wanted })),
   )
-  return new UsageError(lines.join('\n'))
 }
 
 function explained(error: PlatformError, operation: string, failure: Message): FailedError {

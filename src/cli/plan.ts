@@ -251,7 +251,7 @@ async function planSource(
     const comparison = options.full && !isSuspect ? await compared(context, preview, options) : null
     return { source: name, preview, comparison, error: null }
   } catch (error) {
-    if (error instanceof SpoolError) throw new FailedError(say('shell.no_room', { reason: error.message }))
+    if (error instanceof SpoolError) throw new FailedError(message('said.no_room', { reason: error.message }))
     // With several sources, the others may still answer.
     if (!isOfHr(error) || name === '') throw error
     return { source: name, preview: null, comparison: null, error: saidBy(error) }

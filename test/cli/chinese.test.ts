@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/output.ts'
 import { createCompany } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
-import { dirsync as run } from './dirsync.ts'
+import { dirsyncProcess, dirsync as run } from './dirsync.ts'
 
 /** A company whose operators read Chinese, with one refused mobile number, and a held run. */
 const company = duringFile(() =>
@@ -153,6 +153,38 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
     expect(json().items[0]).toMatchObject({ category: 'duplicate_mobile', state: 'snoozed' })
     const doctor = await dirsync('doctor', '--json')
     expect(doctor.stdout + JSON.stringify(json())).not.toMatch(/\p{Script=Han}/u)
+  })
+
+  test.each<[string[], number, object, RegExp]>([
+    [['orders', 'record', '1'], 2, { error: { code: 'invalid', message: expect.any(String) } }, /应为/],
+    [
+      ['taxpayers', 'X'.repeat(200), '--name', 'Y'.repeat(300)],
+      2,
+      { error: { code: 'invalid', message: expect.stringMatching(/^<identifier> .+\n--name .+$/) } },
+      /^dirsync: <identifier> .+\ndirsync: --name ./,
+    ],
+    [['dead-letters', 'snooze', '9999', '--until', '3d'], 1, { error: { code: 'not_found' } }, /没有异常项/],
+  ])('%j with --json is English for programs, and Chinese beside it', async (args, code, document, words) => {
+    const told = await dirsync(...args, '--json')
+    expect(told).toMatchObject({ code, stderr: expect.stringMatching(words) })
+    expect(told.json()).toMatchObject(document)
+    expect(told.stdout).not.toMatch(/\p{Script=Han}/u)
+  })
+
+  test('what an action answers or refuses is told to programs in English', async () => {
+    const done = await dirsync('dead-letters', 'snooze', String(await idOfCase()), '--until', '4d', '--json')
+    const refused = await dirsync('refund', 'resolve', 'none', '--as', 'accepted', '--reason', 'x', '--json')
+    expect([done.code, refused.code]).toEqual([0, 1])
+    expect(refused.json()).toEqual({ error: { code: 'not_found', message: expect.stringContaining('none') } })
+    expect(done.stdout + refused.stdout).not.toMatch(/\p{Script=Han}/u)
+  })
+
+  test('a plan without room for a temporary file fails in both languages', async () => {
+    const env = { ...company.settings, DIRSYNC_LANG: 'zh-CN', TMPDIR: '/nowhere' }
+    const told = await dirsyncProcess(['plan', '--full', '--json'], env)
+    expect(told).toMatchObject({ code: 1, stderr: expect.stringMatching(/^dirsync: 无法把人事数据的行暂存/) })
+    expect(told.json()).toEqual({ error: { code: 'failed', message: expect.stringMatching(/TMPDIR$/) } })
+    expect(told.stdout).not.toMatch(/\p{Script=Han}/u)
   })
 
   test('commands that run at once share neither language nor output', async () => {

@@ -541,6 +541,28 @@ test('Ctrl-C ends it in a sentence, and HR’s server with it', async () => {
   await expect.poll(async () => (await busy()).rowCount).toBe(0)
 })
 
+test('a stop is told to programs in English, and to people in Chinese', async () => {
+  const file = join(folder, 'asleep.sql')
+  await postgres.pool.query('create view asleep as select pg_sleep(60)::text as slept')
+  await writeFile(
+    file,
+    `select n as userid, case when n > 5 then (select slept from asleep) end as name from generate_series(1, 9) n`,
+  )
+  await using child = spawnDirsync(['hr', 'check', '--mapping', file, '--json'], {
+    env: { HR_DATABASE_URL: postgres.url, DIRSYNC_LANG: 'zh-CN' },
+  })
+  const asleep = () =>
+    postgres.pool.query(
+      `select from pg_stat_activity where datname = current_database() and application_name = 'dirsync hr check'
+       and wait_event = 'PgSleep'`,
+    )
+  await expect.poll(async () => (await asleep()).rowCount).toBe(1)
+  expect((await child.kill('SIGINT')).code).toBe(1)
+  const message = 'stopped before all rows were read; nothing was written'
+  expect(JSON.parse(child.stdout)).toEqual({ error: { code: 'failed', message } })
+  expect(child.stderr).toMatch(/^dirsync: 在读完所有行之前已停止/m)
+})
+
 describe('HR in files, while the folder does not hold a complete delivery', () => {
   let env: Record<string, string>
 

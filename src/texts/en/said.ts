@@ -825,6 +825,11 @@ export const saidTexts = {
   'said.for_or_until': 'give either --for, such as 4h, or --until, such as 2030-01-31T08:00',
   'said.not_hours': '{text} should be hours such as 22:00-07:00, or off',
   'said.file_is_unreadable': '{file} cannot be read ({reason})',
+  'said.no_room':
+    'HR’s rows cannot be kept in a temporary file ({reason}): name a folder with more room in TMPDIR',
+  'said.hr_check_stopped': 'stopped before all rows were read; nothing was written',
+  'said.hr_check_no_room':
+    'the values to compare do not fit into a temporary file ({reason}): set TMPDIR to a folder with more room, about 250 MB for a million employees',
   'said.days_reversed': '--from {from} lies after --to {to}: give the earlier day first',
   'said.two_requests': '--json names two files: give one request',
   'said.not_a_field': '{text} is not a field of {operation}: there are {names}',

@@ -89,8 +89,6 @@ export const shell = {
   'shell.openids_missing': '{count, plural, =0 {none missing} other {# missing, of employees in service}}',
   'shell.first_run':
     'This is the first run: it is held only if too many employees have left (BREAKER_LEAVERS_PERCENT).',
-  'shell.no_room':
-    'HR’s rows cannot be kept in a temporary file ({reason}): name a folder with more room in TMPDIR',
   'shell.nothing_written': 'Nothing was written.',
   'shell.to_do_it': ' To do it: {command}',
   'shell.then_approve': '{command}, then {approve}',

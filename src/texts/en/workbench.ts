@@ -22,8 +22,6 @@ export const workbench = {
   'hr_check.rows_of': '{rows, plural, one {# row} other {# rows}}',
   'hr_check.keyless': 'without a user id: they belong to no employee and are not synced',
   'hr_check.stray': 'of enterprises that do not belong to the source ({codes}): they are not synced',
-  'hr_check.no_room':
-    'the values to compare do not fit into a temporary file ({reason}): set TMPDIR to a folder with more room, about 250 MB for a million employees',
   'hr_check.no_rows':
     'HR returns no rows at all: check the SELECT, and {kind, select, files {whether the files that HR delivers have any.} mysql {which rows its views show the HR user.} other {what the HR user may read. Row-level security may hide all rows: `dirsync doctor` reports it.}}',
   'hr_check.doubts': 'Probably wrong',
@@ -92,7 +90,6 @@ export const workbench = {
     'Fix it in HR, or correct it in {file}. A row that breaks a rule becomes a case and does not stop the others.',
   'hr_check.next': 'Next: {command}',
   'hr_check.again': 'Then: {command}',
-  'hr_check.stopped': 'stopped before all rows were read; nothing was written',
   'hr_init.tables': 'Tables of HR in {product}',
   'hr_init.column.table': 'TABLE',
   'hr_init.column.rows': 'ROWS',

@@ -854,6 +854,10 @@ export const failures = {
   'said.for_or_until': '请给出 --for（例如 4h）或 --until（例如 2030-01-31T08:00）',
   'said.not_hours': '{text} 应为时段，例如 22:00-07:00，或 off',
   'said.file_is_unreadable': '{file} 无法读取（{reason}）',
+  'said.no_room': '无法把人事数据的行暂存在临时文件中（{reason}）：请用 TMPDIR 指定一个空间更大的文件夹',
+  'said.hr_check_stopped': '在读完所有行之前已停止；未写入任何内容',
+  'said.hr_check_no_room':
+    '用于比较的临时文件无法写入（{reason}）：请用 TMPDIR 指定空间更大的目录，每百万员工约 250 MB',
   'said.days_reversed': '--from {from} 晚于 --to {to}：请先给出较早的日期',
   'said.two_requests': '--json 指明了两个文件：请只给出一个请求',
   'said.not_a_field': '{text} 不是 {operation} 的字段：可用的字段：{names}',

@@ -87,7 +87,6 @@ export const shell = {
   'shell.openids_missing': '{count, plural, =0 {没有缺失} other {在职员工缺失 # 个}}',
   'shell.first_run':
     '这是首次同步：除离职员工比例过高（BREAKER_LEAVERS_PERCENT）外，无论变更多少都无需审批。',
-  'shell.no_room': '无法把人事数据的行暂存在临时文件中（{reason}）：请用 TMPDIR 指定一个空间更大的文件夹',
   'shell.nothing_written': '未写入任何内容。',
   'shell.to_do_it': '执行：{command}',
   'shell.then_approve': '{command}，然后 {approve}',

@@ -24,8 +24,6 @@ export const workbench = {
   'hr_check.rows_of': '{rows, number} 行',
   'hr_check.keyless': '没有员工 ID：不属于任何人，不会同步',
   'hr_check.stray': '属于不归该来源的企业（{codes}）：不会同步',
-  'hr_check.no_room':
-    '用于比较的临时文件无法写入（{reason}）：请用 TMPDIR 指定空间更大的目录，每百万员工约 250 MB',
   'hr_check.no_rows':
     '人事系统没有返回任何行：请检查 SELECT 以及{kind, select, files {人事系统提供的文件中是否有数据。} mysql {其中的视图对人事数据库用户显示哪些行。} other {人事数据库用户的读取权限。行级安全策略可能隐藏了全部行：`dirsync doctor` 会说明。}}',
   'hr_check.doubts': '可疑之处',
@@ -81,7 +79,6 @@ export const workbench = {
     '请在人事系统中更正，或在 {file} 中处理。不符合规则的行会成为异常项，不影响其他员工。',
   'hr_check.next': '下一步：{command}',
   'hr_check.again': '然后：{command}',
-  'hr_check.stopped': '在读完所有行之前已停止；未写入任何内容',
   'hr_init.tables': '{product} 中的表',
   'hr_init.column.table': '表',
   'hr_init.column.rows': '行数',
