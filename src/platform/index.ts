@@ -29,7 +29,12 @@ export {
   PlatformError,
   type Verdict,
 } from './errors.ts'
-export { type NotificationFlaw, type RefundNotification, verifyNotification } from './notification.ts'
+export {
+  MAX_FORM_BYTES,
+  type NotificationFlaw,
+  type RefundNotification,
+  verifyNotification,
+} from './notification.ts'
 export type {
   LimitAccount,
   LimitAccountQuery,

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -120,6 +121,26 @@ describe('the examples of examples/platform', () => {
     const send = async (form: Record<string, string>) =>
       (await fetch(url, { method: 'POST', body: new URLSearchParams(form) })).text()
     const signed = { ...fields, sign: sign(fields, APP.appSecret, 'sha256') }
+
+    // One that breaks off, and one without end: neither is answered, and neither ends it.
+    const { hostname, port } = new URL(url)
+    const begin = (headers: string) => {
+      const socket = connect(Number(port), hostname).on('error', () => {})
+      socket.write(`POST / HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n`)
+      return { socket, closed: new Promise(resolve => socket.on('close', resolve)) }
+    }
+    const brokenOff = begin('Content-Length: 500')
+    brokenOff.socket.write('appid=demo', () => brokenOff.socket.resetAndDestroy())
+    await brokenOff.closed
+    const endless = begin('Transfer-Encoding: chunked')
+    const piece = `10000\r\n${'x'.repeat(0x10000)}\r\n`
+    const pour = () => {
+      while (endless.socket.writable && endless.socket.write(piece));
+    }
+    endless.socket.on('drain', pour)
+    pour()
+    await endless.closed
+
     expect(await send(signed)).toBe('success')
     expect(await send({ ...signed, refund_amount: '2.00' })).toBe('fail')
     await script.waitForLine(new RegExp(`^${APP.appId}-R1 1\\.00$`))
