@@ -967,18 +967,36 @@ describe('the sources change', () => {
       await passes()
     })
 
-    test('that lacks an enterprise, about which a person decides anew once the approval was cancelled', async () => {
-      const held = await heldWithout()
-      await store.pool.query('select dirsync.approve($1)', [held.id])
-      await planNext(one(), '')
-      await store.pool.query('select dirsync.cancel($1)', [held.id])
-      await requestRun(store.pool, 'changes', [], 'test')
-      while (await planNext(one(), ''));
-      expect(await store.rows(`select message from dirsync.sync_run where state = 'held'`)).toMatchObject([
-        { message: expect.stringContaining(MISSING) },
-      ])
-      expect(await employees()).toEqual(ALL)
-    })
+    const cancel = (run: number) => store.pool.query('select dirsync.cancel($1)', [run])
+    /** HR is the only one, and the run is cancelled while the next plan reads it. */
+    const cancelledMeanwhile = (run: number) => {
+      const hr = hrSource(shanghai.url, MAPPING)
+      const { scan } = hr
+      hr.scan = async options => {
+        await cancel(run)
+        return scan.call(hr, options)
+      }
+      return HrSources.one(hr)
+    }
+    test.each<[string, (run: number) => Promise<unknown>]>([
+      ['at once', cancel],
+      ['once the run that it requested has passed', run => passes().then(() => cancel(run))],
+      ['while the next run reads HR', run => planNext(cancelledMeanwhile(run), '')],
+    ])(
+      'that lacks an enterprise, about which a person decides anew, with the approval cancelled %s',
+      async (_, end) => {
+        const held = await heldWithout()
+        await store.pool.query('select dirsync.approve($1)', [held.id])
+        await planNext(one(), '')
+        await end(held.id)
+        await requestRun(store.pool, 'changes', [], 'test')
+        while (await planNext(one(), ''));
+        expect(await store.rows(`select message from dirsync.sync_run where state = 'held'`)).toMatchObject([
+          { message: expect.stringContaining(MISSING) },
+        ])
+        expect(await employees()).toEqual(ALL)
+      },
+    )
 
     test('that lacks one which had no source before either', async () => {
       await severalInSync()

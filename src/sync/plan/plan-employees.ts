@@ -179,9 +179,11 @@ export async function planEmployees(
   const { staged, readAll, source, mapping, difference } = isEnough ? newer : await read(null)
   const { inScope, total, reasons, sample, skipped, first } = difference
   // An only HR that never was one of several can lack nobody: a mistake in its mapping may be why its first run was cancelled.
-  const isKnown = last === null && (codes !== null || (await followsSeveral(db)))
-  const before = isKnown ? await knownAs(db, codes) : (last?.statistics ?? null)
-  const missing = isKnown ? await undelivered(db) : []
+  const isKnown = codes !== null ? last === null : await followsSeveral(db)
+  const before = last === null && isKnown ? await knownAs(db, codes) : (last?.statistics ?? null)
+  // A reading while an approved plan was sent took for settled what that had. Cancelled since, also during this reading, it no longer is.
+  const isOpen = isKnown && (last === null || (codes === null && (await cancelledSince(db, last.at, scope))))
+  const missing = isOpen ? await undelivered(db) : []
   const planned = {
     difference,
     undelivered: codes === null ? missing : [],
