@@ -169,22 +169,29 @@ describe('an employee whose work was withdrawn with a cancelled run', () => {
     })
   })
 
-  test('is read again where its job came back only after a later run had read every row', async () => {
-    const plan = () => under.plan('changes', { employees: TIMED })
-    await under.inSync(3, TIMED)
-    await under.hr.query(
-      `update person set name = 'other', updated_at = now() - interval '1 day' where userid = 'e1'`,
-    )
-    const { id } = await under.plan('full', { employees: TIMED })
-    const end = await comesBack(E1)
-    await cancel(id)
-    await plan()
-    await end()
-    await finishRuns(store.pool)
-    expect(await under.pending()).not.toContain('e1')
-    await plan()
-    expect(await under.pending()).toContain('e1')
-  })
+  test.each([
+    ['', []],
+    [', and before the last job of its run', [employee('e2')]],
+  ])(
+    'is read again where its job came back only after a later run had read every row%s',
+    async (_, others) => {
+      const plan = () => under.plan('changes', { employees: TIMED })
+      await under.inSync(3, TIMED)
+      await under.hr.query(
+        `update person set name = 'other', updated_at = now() - interval '1 day' where userid = 'e1'`,
+      )
+      const { id } = await under.plan('full', { employees: TIMED })
+      const end = await comesBack(E1)
+      for (const other of others) await begin(store, other)
+      await cancel(id)
+      await plan()
+      await end()
+      await finishRuns(store.pool)
+      expect(await under.pending()).not.toContain('e1')
+      await plan()
+      expect(await under.pending()).toContain('e1')
+    },
+  )
 })
 
 describe('a case that was to be tried again', () => {

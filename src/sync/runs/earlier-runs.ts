@@ -88,12 +88,12 @@ export async function watermark(db: ClientBase | Pool, { name }: SourceScope): P
   return onlyRow(rows).newest
 }
 
-/** Whether a run was cancelled since, or the last of it came back: its rows have to be read again, however old they are. */
+/** Whether a run was cancelled since, or any of it may have come back: its rows have to be read again, however old they are. */
 export async function cancelledSince(db: ClientBase, at: Date, { name }: SourceScope): Promise<boolean> {
   const { rowCount } = await db.query(
     // Runs of no source may have had work of any.
     `select from dirsync.sync_run
-     where cancelled_at is not null and greatest(cancelled_at, finished_at) > $1 and hr_source in ('', $2)
+     where cancelled_at is not null and coalesce(finished_at, 'infinity') > $1 and hr_source in ('', $2)
      limit 1`,
     [at, name],
   )
