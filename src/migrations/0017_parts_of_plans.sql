@@ -650,6 +650,11 @@ begin
                            when e.source_hash in (e.acknowledged_hash, e.parked_hash) and not t.sent_unknown
                              then e.source_hash
                            when coalesce(e.acknowledged_hash, e.parked_hash) is not null
+                                -- HR had them before the plan in which they vanished, which a person has approved.
+                                or e.vanished_at is not null and exists (
+                                  select from dirsync.planned_work w
+                                  where w.run_id = run and w.operation = t.operation and w.previous_hash is not null
+                                    and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid)
                              then uuid '00000000-0000-0000-0000-000000000000' end,
         -- The next plan finds again who has vanished, but not whose departure is settled: they were only asked about.
         vanished_at = case

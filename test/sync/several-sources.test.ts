@@ -998,6 +998,28 @@ describe('the sources change', () => {
       },
     )
 
+    test('that lacks an enterprise, with the approval cancelled: also of whom the platform was never asked', async () => {
+      await severalInSync()
+      // What an invalid row leaves.
+      await store.pool.query(
+        `update dirsync.employee set platform_state = 'unknown', acknowledged_hash = null, parked_hash = source_hash
+         where enterprise_code = 'E2'`,
+      )
+      await settle([])
+      const { id } = await plan(one(), '')
+      await store.pool.query('select dirsync.approve($1)', [id])
+      await planNext(one(), '')
+      await cancel(id)
+      await planNext(one(), '')
+      // HR is checked again for the one that is held.
+      await plan(one(), '')
+      expect(worded(await readRun(store.pool, id + 1))).toMatchObject({
+        state: 'held',
+        message: `${MISSING} HR has not changed since.`,
+      })
+      expect(await employees()).toEqual(ALL)
+    })
+
     test('that lacks one which had no source before either', async () => {
       await severalInSync()
       await settle([source('shanghai', ['E1'], shanghai.url)])
