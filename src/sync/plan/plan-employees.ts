@@ -115,6 +115,7 @@ function employeePlan(
     changedSince: held => countChangedSince(db, held, source.codes),
     outgrows: async held => {
       if (trips(breaker, await countJoined(db, held), planned.plan?.total ?? 0)) return true
+      // Of those whom the platform does not have, nothing is to be sent that could be held.
       const codes = leaving.map(({ code }) => code)
       return codes.length > 0 && (await countJoined(db, held, codes)) > 0
     },
