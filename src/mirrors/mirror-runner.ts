@@ -168,7 +168,10 @@ class MirrorWork {
         refused.length > 0
           ? message('said.refused_before', { cases: refused.map(({ id }) => String(id)) })
           : nothing
-      await writeMirrorPlan(db, run.id, { tasks, reasons: plan.reasons, leftOut })
+      await writeMirrorPlan(db, run.id, {
+        ...{ tasks, reasons: plan.reasons, leftOut },
+        refused: refused.some(({ state }) => state !== 'ignored'),
+      })
       logger.info({ runId: run.id, kind: run.kind, tasks: tasks.length }, 'run planned')
       return tasks.length > 0 ? run : null
     })

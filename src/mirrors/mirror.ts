@@ -88,16 +88,18 @@ export async function claimMirrorRun(db: ClientBase, mirror: Mirror): Promise<Mi
 }
 
 /**
- * Writes the tasks of a run. Without tasks, the run is done.
+ * Writes the tasks of a run. Without tasks, the run is over.
  * @param plan.reasons tasks by kind, for people
  * @param plan.leftOut why something, or all, is not read; null: nothing is left out
+ * @param plan.refused whether something is left out because the platform refused it, and no person has accepted that: a run that
+ *   asks for nothing has then failed as the one before it
  */
 export async function writeMirrorPlan(
   db: ClientBase,
   runId: number,
-  plan: { tasks: PlannedTask[]; reasons: Record<string, number>; leftOut: Said | null },
+  plan: { tasks: PlannedTask[]; reasons: Record<string, number>; leftOut: Said | null; refused: boolean },
 ): Promise<void> {
-  const { tasks, reasons, leftOut } = plan
+  const { tasks, reasons, leftOut, refused } = plan
   const sample = tasks.slice(0, 20).map(({ enterpriseCode, entityKey }) => entityKey || enterpriseCode)
   await db.query(
     `insert into dirsync.mirror_task (run_id, position, enterprise_code, part, entity_key, detail)
@@ -113,9 +115,9 @@ export async function writeMirrorPlan(
   if (tasks.length > 0) return
   await db.query(
     `update dirsync.sync_run
-     set state = 'done', finished_at = now(), result = dirsync.run_result(id)
+     set state = $2, finished_at = now(), result = dirsync.run_result(id)
      where id = $1`,
-    [runId],
+    [runId, refused ? 'failed' : 'done'],
   )
 }
 

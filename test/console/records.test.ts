@@ -633,6 +633,9 @@ test('a mirror says above its rows, and in the list, whether its last run left s
     expect(await page()).not.toContain('The platform has none.')
     await ended(1, null)
     expect(await isMarked()).toEqual([false, false])
+    await ended(0, 'said.refused_before')
+    expect(await isMarked()).toEqual([true, true])
+    expect(await page()).not.toContain('The platform has none.')
     await ended(0, 'said.no_taxpayers')
   }
 })

@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readRunDetails } from '../../src/console/runs/query.ts'
 import { onlyRow, transaction } from '../../src/lib/database.ts'
+import { readHealth } from '../../src/sync/health/health.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { listening } from '../helpers/listening.ts'
 import { worded } from '../texts/worded.ts'
@@ -40,6 +41,11 @@ const tick = async (kind: string) => {
     [kind],
   )
   return endOf(company.db, rows[0].id)
+}
+/** The scheduled jobs that fail. */
+const failing = async () => {
+  const { failingJobs } = await readHealth(company.db)
+  return failingJobs.map(({ job }) => job)
 }
 const attempts = async (run: number) =>
   (
@@ -190,10 +196,19 @@ describe('what the platform refuses', () => {
     expect(await casesOf(company, 'mirror-orders')).toMatchObject([
       { category: 'no_permission', state: 'open' },
     ])
-    expect(await tick('orders')).toMatchObject({
-      state: 'done',
-      message: expect.stringMatching(/^the platform refused this before: see case \d+$/),
-    })
+    await company.db.query(`insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds)
+      values ('mirror-orders', '0 * * * *', now() + interval '1 hour', 3600)`)
+    expect(await failing()).toEqual(['mirror-orders'])
+    // It asks for nothing: the job has not succeeded.
+    const message = expect.stringMatching(/^the platform refused this before: see case \d+$/)
+    const next = tick('orders')
+    expect(await company.spent(() => next)).toEqual({})
+    expect(await next).toMatchObject({ state: 'failed', message })
+    expect(await failing()).toEqual(['mirror-orders'])
+    // Accepted, it is no failure; what it left out is still said.
+    await company.db.query(`select dirsync.ignore(id, 'agreed') from dirsync.dead_letter`)
+    expect(await tick('orders')).toMatchObject({ state: 'done', message })
+    expect(await failing()).toEqual([])
   })
 
   test('of one order does not keep days and other orders from being read; a number that is too long is never asked for', async () => {

@@ -168,12 +168,14 @@ describe('the functions make the transitions of the table', () => {
       { state: 'requested', kind: 'orders' },
       () => inTransaction(db => claimMirrorRun(db, 'orders')),
     ],
-    [
+    ...[false, true].map((refused): [string, Record<string, string>, Act] => [
       'writeMirrorPlan',
       { state: 'running', kind: 'orders' },
       run =>
-        inTransaction(db => writeMirrorPlan(db, run, { tasks: [], reasons: {}, leftOut: inWords('why') })),
-    ],
+        inTransaction(db =>
+          writeMirrorPlan(db, run, { tasks: [], reasons: {}, leftOut: inWords('why'), refused }),
+        ),
+    ]),
     ['finishMirrorRun', { state: 'running', kind: 'orders' }, finishMirror],
     ['finishMirrorRun', { state: 'running', kind: 'orders', message: inWords('refused') }, finishMirror],
     ...['held', 'requested', 'planning', 'running'].map((state): [string, { state: string }, Act] => [

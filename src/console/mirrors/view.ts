@@ -3,6 +3,7 @@ import { shortened } from '../../lib/text.ts'
 import { PAYMENT_ORDER_STATUS, type States } from '../../platform/states.ts'
 import { MIRRORS, type Mirror } from '../../sync/runs/mirror-kind.ts'
 import { runMessage } from '../../texts/failures.ts'
+import { says } from '../../texts/message.ts'
 import { type TextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import {
@@ -103,9 +104,10 @@ function lastRead(ask: Ask, { id, state: name, finished_at }: Run): SafeHtml {
   return html`<a href="/runs/${id}">${time(ask, finished_at)}</a>${name === 'done' ? '' : html` ${wordsOf(ask, runStatus(name))}`}`
 }
 
-/** Whether it left something out: one that had nothing to ask for has a message, too. */
+/** Whether it left something out, or all; one that had nothing to ask for has a message, too. */
 function isPartial({ state, message, parts }: Run): boolean {
-  return state === 'done' && message !== null && parts !== null && parts > 0
+  if (state !== 'done' || message === null || parts === null) return false
+  return parts > 0 || says(message, 'said.refused_before')
 }
 
 function nextRead(ask: Ask, { on, next_read_at, paused_at }: MirrorStatus): Part | null {

@@ -66,6 +66,7 @@ export const RUN_TRANSITIONS = [
   { from: ['requested'], event: 'is taken by a mirror', to: 'running', by: 'claimMirrorRun' },
   { from: ['running'], event: 'of a mirror is cancelled', to: 'cancelled', by: 'cancel' },
   { from: ['running'], event: 'of a mirror has nothing to read', to: 'done', by: 'writeMirrorPlan' },
+  { from: ['running'], event: 'of a mirror was refused before', to: 'failed', by: 'writeMirrorPlan' },
   { from: ['running'], event: 'of a mirror has read all', to: 'done', by: 'finishMirrorRun' },
   { from: ['running'], event: 'of a mirror was refused', to: 'failed', by: 'finishMirrorRun' },
   // Nothing of the old account is carried out at the new one.
