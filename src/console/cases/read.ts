@@ -1,14 +1,6 @@
 import { z } from 'zod'
 import type { EmployeeKey } from '../../directory/employee.ts'
-import {
-  decodeCursor,
-  everyPage,
-  MOMENT_AND_ID,
-  momentKey,
-  momentOfKey,
-  onePage,
-  type Paged,
-} from '../../lib/cursor.ts'
+import { decodeCursor, MOMENT_AND_ID, momentKey, momentOfKey, onePage, type Paged } from '../../lib/cursor.ts'
 import {
   countUpTo,
   MOST_COUNTED,
@@ -129,8 +121,47 @@ const FEW = 10_000
 export async function listCasesPage(
   db: Pool,
   filter: CaseFilter,
-  { after, limit, order = 'latest', few: known }: PageOptions,
+  options: PageOptions,
 ): Promise<Paged<DeadLetter>> {
+  const { page, inOrder, key, values } = await pageOf(db, filter, options)
+  const { rows } = await db.query<DeadLetter & { cursor_key: number | string }>(
+    `with ${page}
+     select d.*, ${key} as cursor_key from page join dirsync.dead_letter d on d.id = page.id order by ${inOrder}`,
+    values,
+  )
+  const { items, next } = onePage(rows, options.limit, row => [row.cursor_key, row.id])
+  return { items: items.map(({ cursor_key: _, ...row }) => row), next }
+}
+
+const EXPORT_PAGE = 500
+
+/** All cases that match at the start, each once, however long it takes and whatever changes meanwhile. */
+export async function* everyCase(db: Pool, filter: CaseFilter, order: CaseOrder): AsyncGenerator<DeadLetter> {
+  const { page, inOrder, values } = await pageOf(db, filter, { limit: null, order })
+  const { rows: found } = await db.query<{ ids: number[] }>(
+    `with ${page} select coalesce(array_agg(id::float8 order by ${inOrder}), '{}') as ids from page`,
+    values,
+  )
+  const { ids } = onlyRow(found)
+  for (let at = 0; at < ids.length; at += EXPORT_PAGE) {
+    const { rows } = await db.query<DeadLetter>(
+      `select d.* from unnest($1::bigint[]) with ordinality as page (id, place)
+       join dirsync.dead_letter d on d.id = page.id order by page.place`,
+      [ids.slice(at, at + EXPORT_PAGE)],
+    )
+    yield* rows
+  }
+}
+
+/**
+ * SQL: the numbers of a page's cases, and one more, as `page`; how they are ordered, and the key of a position.
+ * @param options.limit null: of all
+ */
+async function pageOf(
+  db: Pool,
+  filter: CaseFilter,
+  { after, limit, order = 'latest', few: known }: Omit<PageOptions, 'limit'> & { limit: number | null },
+): Promise<{ page: string; inOrder: string; key: string; values: unknown[] }> {
   const { by, direction } = CASE_ORDERS[orderFor(filter, order)]
   const { sql, position, key, value } = BY[by]
   const { values, place } = placeholders()
@@ -141,7 +172,7 @@ export async function listCasesPage(
     const behind = direction === 'asc' ? '>' : '<'
     conditions.push(`(${sql}, d.id) ${behind} (${value(place(at))}, ${place(id)})`)
   }
-  const most = place(limit + 1)
+  const most = place(limit === null ? null : limit + 1)
   const found = (which = 'true') =>
     `select d.id, ${sql} as at from dirsync.dead_letter d
      where ${[which, ...conditions].join(' and ')} order by ${sql} ${direction}, d.id ${direction} limit ${most}`
@@ -150,25 +181,14 @@ export async function listCasesPage(
   const few = narrowed ?? (await idsOf(db, place => ofCauses(filter, by, place)))
   const lanes = few === null ? lanesOf(filter, by, place) : null
   const lane = lanes && `select f.id, f.at from ${lanes.each} cross join lateral (${found(lanes.has)}) f`
-  const page = lane ?? found(`d.id = any (${place(few)})`)
-  const { rows } = await db.query<DeadLetter & { cursor_key: number | string }>(
-    `with page as materialized (
-       select id, at from (${page}) found order by at ${direction}, id ${direction} limit ${most}
-     )
-     select d.*, ${key('page.at')} as cursor_key
-     from page join dirsync.dead_letter d on d.id = page.id
-     order by page.at ${direction}, page.id ${direction}`,
+  const ids = lane ?? found(`d.id = any (${place(few)})`)
+  return {
+    page: `page as materialized (
+      select id, at from (${ids}) found order by at ${direction}, id ${direction} limit ${most})`,
+    inOrder: `page.at ${direction}, page.id ${direction}`,
+    key: key('page.at'),
     values,
-  )
-  const { items, next } = onePage(rows, limit, row => [row.cursor_key, row.id])
-  return { items: items.map(({ cursor_key: _, ...row }) => row), next }
-}
-
-const EXPORT_PAGE = 500
-
-/** All cases that match, page by page; none comes twice, even if cases change meanwhile. */
-export function everyCase(db: Pool, filter: CaseFilter, order: CaseOrder): AsyncGenerator<DeadLetter> {
-  return everyPage(after => listCasesPage(db, filter, { after, limit: EXPORT_PAGE, order }))
+  }
 }
 
 /** The ids that a statement gives; null if there is none, or they are many. */

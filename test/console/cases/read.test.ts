@@ -3,6 +3,7 @@ import {
   type CaseOrder,
   caseStory,
   countCases,
+  everyCase,
   groupCases,
   listCasesPage,
 } from '../../../src/console/cases/read.ts'
@@ -267,6 +268,33 @@ describe('a list of cases', () => {
     },
   )
 })
+
+test.each<[CaseOrder, number]>([
+  ['latest', 501],
+  ['earliest', 1],
+])(
+  'all cases in the order of the %s failure are each read once, also of those that fail meanwhile',
+  async (order, n) => {
+    await store.pool.query(
+      `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, state, last_failed_at)
+     select 'employee', 'e' || n, 'update-employee', 'invalid_mobile_area', '[]', '[]', 'open', now() - n * interval '1 minute'
+     from generate_series(1, 501) as n`,
+    )
+    const read: string[] = []
+    for await (const { entity_key } of everyCase(store.pool, {}, order)) {
+      // Of the page that is read last: it fails again once the first has been read.
+      if (read.length === 0)
+        await store.pool.query(
+          `update dirsync.dead_letter set last_failed_at = now() where entity_key in ('e501', $1)`,
+          [entity_key],
+        )
+      read.push(entity_key)
+    }
+    expect(read).toHaveLength(501)
+    expect(new Set(read).size).toBe(501)
+    expect(read.at(-1)).toBe(`e${n}`)
+  },
+)
 
 test('a part of a key is looked for in an index alone, without the cases themselves', async () => {
   const { values, place } = placeholders()
