@@ -78,7 +78,9 @@ export async function see<Result extends z.ZodType, Params extends Shape, Query 
   asked: Input<Params, Query>,
   { json, part }: { json?: true; part?: keyof z.output<Result> & string },
 ): Promise<z.output<Result>> {
-  const ask = shellAsk(context, json && 'en')
+  const { cursor } = asked.input as { cursor?: string }
+  const later = cursor === undefined ? {} : { url: `/?${new URLSearchParams({ cursor })}` }
+  const ask = { ...shellAsk(context, json && 'en'), ...later }
   const result = await runEndpoint(context, read, asked, ask)
   if (json || !read.shown) {
     const answer = z.encode(read.result, result)

@@ -55,6 +55,11 @@ export function lacksRole({ viewer, readOnly }: Ask, role: AccessRole): boolean 
   return !readOnly && !mayAs(viewer.role, role)
 }
 
+/** Whether a page of a list other than its first is asked for. */
+export function isLaterPage({ url }: Pick<Ask, 'url'>): boolean {
+  return new URL(url, 'http://console').searchParams.has('cursor')
+}
+
 /** Input that was refused. */
 export interface Refused {
   /** Whether it was part of an address: the page is shown without it. */

@@ -1,6 +1,7 @@
 import type { SafeHtml } from '@remix-run/html-template'
 import type { EmployeeKey } from '../directory/employee.ts'
 import { FULL_STOP, type Language, type TextKey } from '../texts/texts.ts'
+import { type Ask, isLaterPage } from './ask.ts'
 import type { DepartmentKey } from './people.ts'
 import type { Part, Sort, Tone } from './ui/parts.ts'
 
@@ -158,6 +159,18 @@ export function tableOf<Row>(
       compact,
     },
   }
+}
+
+/**
+ * What stands instead of an empty page of a list: `emptyPage` as data.
+ * @param empty on the first page
+ */
+export function noRows(
+  ask: Pick<Ask, 't' | 'url'>,
+  empty: string,
+  todo = '',
+): { empty: string; todo: string } {
+  return isLaterPage(ask) ? { empty: ask.t('common.nothing_more'), todo: '' } : { empty, todo }
 }
 
 /** The name of a stored value. */

@@ -281,3 +281,36 @@ describe('a range of moments', () => {
     )
   })
 })
+
+test('an emptied later page of every list says that it has no more, and leads to the first', async () => {
+  await plantOnce()
+  const paged = new Map(
+    await Promise.all(
+      lists.map(async ([path, address]) => {
+        const { next } = await listed(also(address, 'limit=6'))
+        return [path, also(address, `limit=6&cursor=${next}`)] as const
+      }),
+    ),
+  )
+  await console.pool.query(`
+    delete from dirsync.console_session where user_name = 'anna';
+    alter table dirsync.command disable trigger user; delete from dirsync.command;
+    delete from dirsync.bulk_item; delete from dirsync.dead_letter;
+    truncate dirsync.alert, dirsync.department, dirsync.employee, dirsync.limit_account, dirsync.pending,
+      dirsync.payment_order, dirsync.taxpayer, dirsync.refund cascade;
+    delete from dirsync.planned_work where reason = 'changed';
+    delete from dirsync.sync_run where id > 1; delete from dirsync.dry_run where id > 1;
+    update dirsync.sync_run set kind = 'employees'; delete from dirsync.dry_run_entity`)
+  const isOfOne = (path: string) => path.includes(':')
+  for (const [path, address] of [...paged].toSorted(([one], [other]) => +isOfOne(other) - +isOfOne(one))) {
+    if (!isOfOne(path)) await console.pool.query('delete from dirsync.dry_run')
+    const { body } = await console.ask('admin', 'GET', address)
+    expect(body, path).toContain('<div class="empty"><p>There is nothing more on this page.</p></div>')
+    expect(body, path).toMatch(/<nav class="pager"[^>]*><a href="[^"]*">First page</)
+  }
+  const all = paged.get('/cases')?.replace('categories=left_hr&', '')
+  expect((await console.ask('admin', 'GET', `/api/v1${all}`)).json()).toMatchObject({
+    items: [],
+    arrival: null,
+  })
+})

@@ -7,7 +7,16 @@ import type { Ask } from '../ask.ts'
 import type { SessionRow } from '../auth/sessions.ts'
 import { LOCAL, type UserRow } from '../auth/users.ts'
 import { ACCESS_ROLES, type AccessRole } from '../auth/viewer.ts'
-import { type Block, joined, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
+import {
+  type Block,
+  joined,
+  noRows,
+  type Shown,
+  type ShownColumn,
+  tableOf,
+  term,
+  type Words,
+} from '../shown.ts'
 import { actionForm, type Field, tabs, timeText } from '../ui/parts.ts'
 import { browserName } from './browser-name.ts'
 import type { ProviderResult, SessionInput, UserList, UserResult } from './query.ts'
@@ -370,7 +379,7 @@ export function sessionTable(ask: Ask, sessions: readonly SessionRow[], of: 'own
     ],
     {
       caption: t('access.sessions'),
-      empty: t(of === 'many' ? 'access.no_sessions' : 'access.no_sessions_of'),
+      ...noRows(ask, t(of === 'many' ? 'access.no_sessions' : 'access.no_sessions_of')),
       ...(of !== 'own' && { to: ({ user }: SessionRow) => `/access/users/${encodeURIComponent(user)}` }),
     },
   )

@@ -2,7 +2,7 @@ import type { AlertHistory } from '../../alerts/report.ts'
 import { RULE_NAMES } from '../../alerts/rule.ts'
 import type { Ask } from '../ask.ts'
 import { rangeFields } from '../range.ts'
-import { type Block, type Shown, tableOf, term } from '../shown.ts'
+import { type Block, noRows, type Shown, tableOf, term } from '../shown.ts'
 import { duration, filters } from '../ui/parts.ts'
 import { rulePath } from './cards.ts'
 import type { HistoryInput } from './query.ts'
@@ -66,6 +66,6 @@ export function endedTable(ask: Ask, alerts: AlertHistory['items'], none: string
             .join(', '),
       },
     ],
-    { caption: t('alerts.history'), empty: none, to: ({ rule }) => rulePath(rule) },
+    { caption: t('alerts.history'), ...noRows(ask, none), to: ({ rule }) => rulePath(rule) },
   )
 }

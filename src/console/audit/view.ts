@@ -8,7 +8,7 @@ import { scopesText } from '../access/tokens-view.ts'
 import type { Ask } from '../ask.ts'
 import { SCOPES } from '../auth/scope.ts'
 import { rangeFields } from '../range.ts'
-import { code, empty, filters, head, live, type Part, pager, table, time } from '../ui/parts.ts'
+import { code, empty, emptyPage, filters, head, live, type Part, pager, table, time } from '../ui/parts.ts'
 import { inPath } from '../ui/paths.ts'
 import type { AuditInput, AuditList } from './query.ts'
 
@@ -26,9 +26,12 @@ export function auditBody(
   const query = new URLSearchParams(Object.fromEntries(given.map(([name, value]) => [name, String(value)])))
   const list = table(items, columns(ask), {
     caption: t('audit.title'),
-    empty: isFiltered
-      ? empty(t('audit.no_match'), t('audit.no_match.remedy'))
-      : empty(t('audit.none'), t('audit.none.remedy')),
+    empty: emptyPage(
+      ask,
+      isFiltered
+        ? empty(t('audit.no_match'), t('audit.no_match.remedy'))
+        : empty(t('audit.none'), t('audit.none.remedy')),
+    ),
   })
   return html`${head(t('audit.title'), {
     actions: [

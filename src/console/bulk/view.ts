@@ -13,6 +13,7 @@ import {
   alert,
   bar,
   empty,
+  emptyPage,
   facts,
   figure,
   filters,
@@ -307,7 +308,7 @@ function resultTable(ask: Ask, { bulk, items }: BulkPage): SafeHtml {
     ],
     {
       caption: t('bulk.cases'),
-      empty: empty(t('bulk.no_results')),
+      empty: emptyPage(ask, empty(t('bulk.no_results'))),
       href: ({ dead_letter_id }) => `/cases/${dead_letter_id}`,
     },
   )

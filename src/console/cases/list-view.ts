@@ -9,7 +9,7 @@ import type { Ask } from '../ask.ts'
 import { mayAs } from '../auth/viewer.ts'
 import { byName, keysField } from '../employees/by-name.ts'
 import { rangeFields } from '../range.ts'
-import { type Shown, type ShownColumn, tableOf } from '../shown.ts'
+import { noRows, type Shown, type ShownColumn, tableOf } from '../shown.ts'
 import {
   actionForm,
   empty,
@@ -243,8 +243,11 @@ export function casesShown(
         {
           caption: t('cases.tab_list'),
           compact: display?.compact === true,
-          empty: isFiltered ? t('cases.none_match') : t('cases.none'),
-          todo: isFiltered ? t('cases.none_match_todo') : arrival ? t(`cases.none_todo.${arrival}`) : '',
+          ...noRows(
+            ask,
+            isFiltered ? t('cases.none_match') : t('cases.none'),
+            isFiltered ? t('cases.none_match_todo') : arrival ? t(`cases.none_todo.${arrival}`) : '',
+          ),
           to: ({ id }) => `/cases/${id}`,
           ...(ask.may('reviewer')
             ? {

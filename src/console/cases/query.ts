@@ -102,7 +102,7 @@ export async function readCaseList(pool: Pool, ask: Ask, input: ListInput): Prom
     listCasesPage(pool, filter, { after, limit, order: orderOf(input), few }),
     countCases(pool, filter, { few }),
   ])
-  const isEmpty = page.items.length === 0 && Object.keys(filter).length === 0
+  const isEmpty = after === null && page.items.length === 0 && Object.keys(filter).length === 0
   return { ...page, ...counted, arrival: isEmpty ? await readArrival(pool) : null }
 }
 

@@ -10,6 +10,7 @@ import {
   type Column,
   code,
   empty,
+  emptyPage,
   facts,
   figure,
   filters,
@@ -254,7 +255,8 @@ function level(ask: Ask, { items, way, has_mapping, is_read }: DepartmentsResult
   ]
   return table(items, columns, {
     caption: way.length > 0 ? t('departments.children') : t('departments.top'),
-    empty:
+    empty: emptyPage(
+      ask,
       way.length > 0
         ? empty(t('departments.none_below'))
         : empty(
@@ -268,6 +270,7 @@ function level(ask: Ask, { items, way, has_mapping, is_read }: DepartmentsResult
               setting(hr),
             ),
           ),
+    ),
     href: row => departmentPath(row.enterprise_code, row.dept_code),
   })
 }

@@ -6,6 +6,7 @@ import type { Ask } from '../ask.ts'
 import type { Block } from '../shown.ts'
 import {
   empty,
+  emptyPage,
   figure,
   filters,
   foreign,
@@ -136,7 +137,7 @@ export function employeesBody(
     ],
     {
       caption: t('employees.title'),
-      empty: noEmployees(ask, asked, status, result.more),
+      empty: emptyPage(ask, noEmployees(ask, asked, status, result.more)),
       href: row => employeePath({ enterpriseCode: row.enterprise_code, userid: row.userid }),
     },
   )}

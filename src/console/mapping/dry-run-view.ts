@@ -11,12 +11,13 @@ import { type Ask, lacksRole } from '../ask.ts'
 import { mayAs } from '../auth/viewer.ts'
 import { rangeFields } from '../range.ts'
 import { sourceChoice } from '../runs/list-view.ts'
-import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
+import { type Block, joined, noRows, type Shown, tableOf, term, type Words } from '../shown.ts'
 import {
   actionForm,
   alert,
   duration,
   empty,
+  emptyPage,
   filters,
   foreign,
   head,
@@ -109,9 +110,12 @@ export function dryRunsBody(
         ],
         {
           caption: t('mapping.latest_dry_runs'),
-          empty: [filter.source, filter.from, filter.to].some(value => value !== undefined)
-            ? empty(t('mapping.no_dry_runs_match'))
-            : empty(t('mapping.no_dry_runs'), t('mapping.no_dry_runs.remedy')),
+          empty: emptyPage(
+            ask,
+            [filter.source, filter.from, filter.to].some(value => value !== undefined)
+              ? empty(t('mapping.no_dry_runs_match'))
+              : empty(t('mapping.no_dry_runs'), t('mapping.no_dry_runs.remedy')),
+          ),
           href: ({ id }) => `/mapping/dry-runs/${id}`,
         },
       ),
@@ -449,7 +453,7 @@ function employeesOf(ask: Ask, dryRun: DryRunResult, what: string | undefined): 
       ],
       {
         caption: t('mapping.who'),
-        empty: t('mapping.nobody'),
+        ...noRows(ask, t('mapping.nobody')),
         to: row => employeePath({ enterpriseCode: row.enterprise_code, userid: row.userid }),
       },
     ),

@@ -13,6 +13,7 @@ import {
   type Column,
   code,
   empty,
+  emptyPage,
   type Field,
   figure,
   filters,
@@ -177,7 +178,7 @@ function listBody<Row, Input extends Record<string, unknown>>(
     input: Input,
   ): SafeHtml => {
     const caption = ask.t(`mirrors.${mirror}`)
-    const nothing = noRows(ask, status, isFiltered(input))
+    const nothing = emptyPage(ask, noMirrored(ask, status, isFiltered(input)))
     return html`${mirrorHead(ask, mirror, status)}
     ${filters(ask, `/mirrors/${mirror}`, list.filters(ask, input))}
     ${live(ask, 'rows', ['runs'], table(items, list.columns(ask), { caption, empty: nothing }))}
@@ -211,7 +212,7 @@ function choicesOf(ask: Ask, list: string, states: States): NonNullable<Field['c
 }
 
 /** Shown if there are no rows. */
-function noRows(ask: Ask, status: MirrorStatus | null, hasFilter: boolean): SafeHtml {
+function noMirrored(ask: Ask, status: MirrorStatus | null, hasFilter: boolean): SafeHtml {
   const { t } = ask
   if (hasFilter) return empty(t('mirrors.no_match'), t('mirrors.no_match.remedy'))
   if (status?.last) {

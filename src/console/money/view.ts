@@ -7,7 +7,7 @@ import { type Said, says } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import { type Ask, lacksRole } from '../ask.ts'
 import { rangeFields } from '../range.ts'
-import { type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
+import { type Block, joined, noRows, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, amount, figure, filters, reasonField, type Tone, tabs, timeText } from '../ui/parts.ts'
 import { inPath } from '../ui/paths.ts'
 import {
@@ -267,8 +267,11 @@ function lines(
     {
       caption: t(`money.${kind}`),
       to: pathOf,
-      empty: isFiltered ? t('money.no_match') : t(`money.none.${kind}`),
-      todo: isFiltered ? t(unfound) : t(`money.none_todo.${kind}`),
+      ...noRows(
+        ask,
+        isFiltered ? t('money.no_match') : t(`money.none.${kind}`),
+        isFiltered ? t(unfound) : t(`money.none_todo.${kind}`),
+      ),
     },
   )
 }

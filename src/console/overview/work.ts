@@ -7,7 +7,7 @@ import { keyWords } from '../cases/parts.ts'
 import { workColumns } from '../employees/kept-view.ts'
 import { PENDING_COLUMNS, PendingWork } from '../employees/story.ts'
 import { cursor, listOf, pageSize } from '../endpoint.ts'
-import { type Shown, tableOf } from '../shown.ts'
+import { noRows, type Shown, tableOf } from '../shown.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
 
 /** What is to be sent, piece by piece, as the figure of the overview counts it. */
@@ -64,7 +64,7 @@ export function workShown(ask: Ask, { items, next }: Paged<ListedWork>): Shown {
         ],
         {
           caption: t('employees.pending'),
-          empty: t('overview.no_work_left'),
+          ...noRows(ask, t('overview.no_work_left')),
           to: row =>
             isOfDepartment(row)
               ? departmentPath(row.enterprise_code, row.entity_key)

@@ -10,7 +10,7 @@ import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { byName, keysField } from '../employees/by-name.ts'
 import { platformAway } from '../employees/view.ts'
-import { type Block, joined, tableOf, term, type Words } from '../shown.ts'
+import { type Block, joined, noRows, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, type Field, field as fieldInput, filters } from '../ui/parts.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
 import { decisionAsked, hasOldValue, type PlanResult } from './query.ts'
@@ -94,7 +94,7 @@ export function entities(
       ],
       {
         caption,
-        empty: query.size > 0 ? t('plan.none_match') : t('plan.nothing'),
+        ...noRows(ask, query.size > 0 ? t('plan.none_match') : t('plan.nothing')),
         to: ({ enterprise_code, key }) =>
           isDepartments
             ? departmentPath(enterprise_code, key)

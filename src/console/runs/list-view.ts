@@ -5,7 +5,7 @@ import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { rangeFields } from '../range.ts'
-import { type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
+import { noRows, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
 import { duration, type Field, filters, percent } from '../ui/parts.ts'
 import { BY_ITSELF, type ListedRun } from './list.ts'
 import type { RunsResult } from './query.ts'
@@ -43,8 +43,11 @@ export function runsShown(ask: Ask, { items, next, sources }: RunsResult, filter
       { drawn: filterForm(ask, filter, sources) },
       tableOf(items, runColumns(ask, sources.length > 0), {
         caption: t('runs.title'),
-        empty: isFiltered(filter) ? t('runs.none_match') : t('runs.none'),
-        todo: isFiltered(filter) ? '' : t(ask.readOnly ? 'runs.none.remedy.read_only' : 'runs.none.remedy'),
+        ...noRows(
+          ask,
+          isFiltered(filter) ? t('runs.none_match') : t('runs.none'),
+          isFiltered(filter) ? '' : t(ask.readOnly ? 'runs.none.remedy.read_only' : 'runs.none.remedy'),
+        ),
         to: ({ id }) => `/runs/${id}`,
       }),
       { next },

@@ -5,7 +5,7 @@ import { durationText, numbers, percentText } from '../../texts/figures.ts'
 import { changed, type Said } from '../../texts/message.ts'
 import { moneyText } from '../../texts/money-text.ts'
 import type { TextKey, Translate } from '../../texts/texts.ts'
-import type { Ask, Refused, Taste } from '../ask.ts'
+import { type Ask, isLaterPage, type Refused, type Taste } from '../ask.ts'
 import type { AccessRole } from '../auth/viewer.ts'
 
 /*
@@ -172,6 +172,14 @@ export function empty(what: string, todo: Part = ''): SafeHtml {
   return html`<div class="empty"><p>${said(what)}</p>${todo === '' ? '' : html`<p class="todo">${said(todo)}</p>`}</div>`
 }
 
+/**
+ * Shown instead of an empty page of a list.
+ * @param none on the first page; the rows of a later one have moved to those before it, or are gone
+ */
+export function emptyPage(ask: Ask, none: SafeHtml): SafeHtml {
+  return isLaterPage(ask) ? empty(ask.t('common.nothing_more')) : none
+}
+
 /** A box that needs attention before everything else. */
 export function alert(tone: 'warn' | 'bad' | 'info', title: Part, body: Part = ''): SafeHtml {
   return html`<div class="alert ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}"><p><strong>${said(title)}</strong></p>${
@@ -255,7 +263,7 @@ export function table<Row>(
 /** Link to the next page of a list; nothing on the last page. */
 export function pager(ask: Ask, next: string | null): SafeHtml {
   const { pathname, searchParams } = new URL(ask.url, 'http://console')
-  const isFirst = !searchParams.has('cursor')
+  const isFirst = !isLaterPage(ask)
   if (next === null && isFirst) return html``
   const to = (cursor: string | null) => {
     const query = new URLSearchParams(searchParams)

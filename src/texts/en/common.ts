@@ -32,6 +32,7 @@ export const common = {
   'common.reason_hint': 'It is recorded in the audit with your name.',
   'common.next_page': 'Next page',
   'common.first_page': 'First page',
+  'common.nothing_more': 'There is nothing more on this page.',
   'common.all': 'All',
   'common.none': '–',
   'common.yes': 'yes',

@@ -34,6 +34,7 @@ export const common = {
   'common.reason_hint': '原因会连同您的姓名记入审计。',
   'common.next_page': '下一页',
   'common.first_page': '第一页',
+  'common.nothing_more': '本页已没有内容。',
   'common.all': '全部',
   'common.none': '–',
   'common.yes': '是',
