@@ -159,6 +159,16 @@ describe('what the platform refuses', () => {
     expect(await casesOf(company, 'mirror-taxpayers')).toEqual([])
   })
 
+  test('is left to a worker that knows what is requested where another one has no list of it', async () => {
+    await using other = await createCompany({ employees: 1, settings: { MIRRORS: 'accounts' } })
+    await other.start()
+    await other.db.query(`select dirsync.record_failure(jsonb_build_object('enterprise_code', '', 'entity', 'mirror',
+      'entity_key', 'taxpayers', 'operation', 'mirror-taxpayers', 'field', 'ID-1', 'category', 'invalid_parameter',
+      'message', 'refused', 'remedy', 'correct it', 'state', 'open'))`)
+    expect(await other.run('taxpayers')).toMatchObject({ state: 'done' })
+    expect(await casesOf(other, 'mirror-taxpayers')).toMatchObject([{ field: 'ID-1', state: 'open' }])
+  })
+
   test('stays accepted while it is not requested, and when it is requested again', async () => {
     const older = [daysAgo(9), 'T000000000000700']
     await company.db.query(
