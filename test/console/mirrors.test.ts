@@ -21,9 +21,7 @@ beforeEach(async () => {
 
 describe('payment orders', () => {
   const numbers = async (options: Partial<Parameters<typeof listPaymentOrders>[1]> = {}) =>
-    (await listPaymentOrders(store.pool, { limit: 20, own: '', ...options })).items.map(
-      ({ trade_no }) => trade_no,
-    )
+    (await listPaymentOrders(store.pool, { limit: 20, ...options })).items.map(({ trade_no }) => trade_no)
 
   test('come the latest first', async () => {
     expect(await numbers()).toEqual(['t9', 't8', 't7', 't6', 't5', 't4', 't3', 't2', 't1', 't0'])
@@ -43,25 +41,24 @@ describe('payment orders', () => {
     expect(await numbers({ from, until })).toEqual(['t3', 't2'])
   })
 
-  test("of an employee are found in the deployment's own enterprise although no employee is known", async () => {
-    await store.pool.query(
-      `insert into dirsync.payment_order (enterprise_code, trade_no, userid) values ('OWN', 'o1', 'e1')`,
-    )
-    expect(await numbers({ userid: 'e1', own: 'OWN' })).toContain('o1')
+  test('of an employee are found in every enterprise that has orders, whether employees of it are known or not', async () => {
+    await store.pool.query(`
+      insert into dirsync.payment_order (enterprise_code, trade_no, userid) values ('OWN', 'o1', 'e1'), ('X', 'o2', 'e1')`)
+    expect(await numbers({ userid: 'e1' })).toEqual(['o2', 'o1', 't9', 't7', 't5', 't3', 't1'])
   })
 
   test('that the mirror has of an earlier enterprise code, too, are listed once, as they were last seen', async () => {
     await store.pool.query(
       `insert into dirsync.payment_order (enterprise_code, trade_no, changed_at) values ('OLD', 't9', now() - interval '1 day'), ('OLD', 't_', now())`,
     )
-    const { items } = await listPaymentOrders(store.pool, { limit: 20, own: '', number: 't9' })
+    const { items } = await listPaymentOrders(store.pool, { limit: 20, number: 't9' })
     expect(items).toMatchObject([{ enterprise_code: '', trade_no: 't9' }])
     expect(await numbers({ enterprise: 'OLD' })).toEqual(['t_', 't9'])
     expect(await numbers()).toContain('t_')
   })
 
   test('have amounts as decimal texts', async () => {
-    const [latest] = (await listPaymentOrders(store.pool, { limit: 1, own: '' })).items
+    const [latest] = (await listPaymentOrders(store.pool, { limit: 1 })).items
     expect(latest).toMatchObject({ pay_amount: '9.50', total_amount: null, created_at: expect.any(Date) })
   })
 })

@@ -110,9 +110,8 @@ export type OrdersInput = z.infer<typeof OrdersInput>
 export const Orders = listOf(PaymentOrderRow)
 type Orders = z.infer<typeof Orders>
 
-export function readOrders(pool: Pool, own: string, ask: Ask, input: OrdersInput): Promise<Orders> {
+export function readOrders(pool: Pool, ask: Ask, input: OrdersInput): Promise<Orders> {
   return listPaymentOrders(pool, {
-    own,
     userid: input.employee,
     number: input.number,
     status: input.status,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { decodeCursor, onePage, type PageAsked, type Paged } from '../../lib/cursor.ts'
 import { type Pool, placeholders } from '../../lib/database.ts'
 import { likeBeginning } from '../../lib/text.ts'
-import { enterpriseCodes } from '../../sync/outbox/employee.ts'
+import { enterprisesIn } from '../../sync/outbox/employee.ts'
 
 /** The mirrors of the platform as tables, page by page. Amounts are decimal texts. */
 
@@ -35,8 +35,6 @@ export interface OrderFilter {
   /** Created at or after `from`, and before `to`. */
   from?: Date | undefined
   until?: Date | undefined
-  /** Enterprise code of the deployment itself; empty for a single enterprise. */
-  own: string
 }
 
 /** When an order was created, or else first seen. There is an index on it. */
@@ -45,7 +43,7 @@ const MADE = 'coalesce(o.created_at, o.first_seen_at)'
 /** Payment orders, the latest first. */
 export async function listPaymentOrders(
   db: Pool,
-  { enterprise, userid, status, number, from, until, own, after, limit }: OrderFilter & PageAsked,
+  { enterprise, userid, status, number, from, until, after, limit }: OrderFilter & PageAsked,
 ): Promise<Paged<PaymentOrderRow>> {
   const { values, place } = placeholders(limit + 1)
   const conditions = ['true']
@@ -59,7 +57,7 @@ export async function listPaymentOrders(
         and (n.changed_at, n.enterprise_code) > (o.changed_at, o.enterprise_code) limit 1) is null`)
   // The index of an employee's orders begins with the enterprise.
   if (enterprise === undefined && userid !== undefined)
-    conditions.push(`o.enterprise_code = any (${place(await enterpriseCodes(db, own))})`)
+    conditions.push(`o.enterprise_code = any (array(${enterprisesIn('payment_order')}))`)
   if (userid !== undefined) conditions.push(`o.userid = ${place(userid)}`)
   if (status !== undefined) conditions.push(`o.status = ${place(status)}`)
   if (number !== undefined)

@@ -22,7 +22,7 @@ import { accountsBody, mirrorsBody, ordersBody, taxpayersBody } from './view.ts'
 export const screen: Screen = { name: 'mirrors', endpoints: mirrors }
 
 function mirrors(services: Services): Endpoint[] {
-  const { pool, config } = services
+  const { pool } = services
   const status = (mirror: Mirror) => readMirrorStatus(pool, mirror)
   return [
     read({
@@ -42,7 +42,7 @@ function mirrors(services: Services): Endpoint[] {
       summary: 'Payment orders as last read from the platform, the latest first',
       query: OrdersInput,
       result: Orders,
-      run: (ask, { input }) => readOrders(pool, config.PLATFORM_ENTERPRISE_CODE, ask, input),
+      run: (ask, { input }) => readOrders(pool, ask, input),
       page: async (ask, result, { input }) => ({
         title: ask.t('mirrors.orders'),
         body: ordersBody(ask, await status('orders'), result, input),

@@ -73,7 +73,7 @@ export async function knownInHr(db: ClientBase | Pool, keys: readonly EmployeeKe
 }
 
 /** SQL: the enterprise codes in a table, as `code`, by one look-up in its primary key's index per enterprise. */
-export function enterprisesIn(table: 'employee' | 'department'): string {
+export function enterprisesIn(table: 'employee' | 'department' | 'payment_order'): string {
   return `
     with recursive codes as (
       select min(enterprise_code) as code from dirsync.${table}
