@@ -326,26 +326,35 @@ alter table dirsync.bulk_action
   add column undoes bigint;
 comment on column dirsync.bulk_action.action is 'retry, snooze, ignore, assign, comment, or undo of such an action.';
 comment on column dirsync.bulk_action.undoes is 'undo: the number of the action that it takes back; else null.';
-create unique index bulk_action_undoes on dirsync.bulk_action (undoes) where undoes is not null;
+create index bulk_action_undoes on dirsync.bulk_action (undoes) where undoes is not null;
+-- One that was stopped may be followed by another, for what it has not reached.
+create unique index bulk_action_undone on dirsync.bulk_action (undoes) where state <> 'stopped';
 
 create function dirsync.bulk_undo(id bigint, actor text) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   bulk   dirsync.bulk_action := dirsync.bulk_locked(id);
   undone dirsync.bulk_action;
+  -- Without those that an undo has reached before it was stopped.
+  cases  bigint[] := array(
+    select i.dead_letter_id from dirsync.bulk_item i
+    where i.bulk_id = bulk.id and i.outcome = 'done'
+      and not exists (select from dirsync.bulk_action u
+                      join dirsync.bulk_item r on r.bulk_id = u.id and r.dead_letter_id = i.dead_letter_id
+                      where u.undoes = bulk.id and r.outcome is not null));
 begin
-  select * into undone from dirsync.bulk_action b where b.undoes = bulk.id;
+  select * into undone from dirsync.bulk_action b where b.undoes = bulk.id and b.state <> 'stopped';
   if undone.id is not null then
     perform dirsync.refuse('DS409', 'said.bulk_was_undone',
       jsonb_build_object('id', id, 'name', undone.requested_by, 'time', dirsync.moment(undone.created_at)));
   end if;
-  if bulk.action not in ('ignore', 'snooze', 'assign') or bulk.done = 0 or bulk.finished_at is null
+  if bulk.action not in ('ignore', 'snooze', 'assign') or cases = '{}' or bulk.finished_at is null
      or bulk.finished_at < now() - dirsync.undo_time() then
     perform dirsync.refuse('DS409', 'said.no_bulk_undo', jsonb_build_object('id', id));
   end if;
-  perform dirsync.note_command('bulk_undo', null, jsonb_build_object('bulk', id, 'cases', bulk.done));
+  perform dirsync.note_command('bulk_undo', null, jsonb_build_object('bulk', id, 'cases', cardinality(cases)));
   insert into dirsync.bulk_action (action, state, total, actor, confirmed_at, undoes)
-  values ('undo', 'requested', bulk.done, bulk_undo.actor, now(), bulk.id)
+  values ('undo', 'requested', cardinality(cases), bulk_undo.actor, now(), bulk.id)
   returning * into undone;
   -- The version that the undone action gave each case, or a later one that took back what came after it: one that has
   -- another version has changed since.
@@ -356,7 +365,7 @@ begin
                      and not v.before ? 'undone'),
                   i.version + 1)
   from dirsync.bulk_item i
-  where i.bulk_id = bulk.id and i.outcome = 'done';
+  where i.bulk_id = bulk.id and i.dead_letter_id = any (cases);
   perform pg_notify('dirsync', 'bulk');
   return undone.id;
 end $$;

@@ -188,6 +188,32 @@ describe('an action', () => {
     expect(await readBulk(store.pool, id)).toMatchObject({ undone_by: undone, undoable_until: null })
   })
 
+  test('whose undo was stopped is undone in part, and the rest when it is asked for again', async () => {
+    const ids = await plantCases(4)
+    const { id } = await preview({ of: ALL, action: 'ignore', reason: 'shared' })
+    await start(id)
+    const runner = run()
+    await ended(id)
+    await runner.stop()
+    const first = await undoBulk(store.pool, LI, id)
+    await expect(undoBulk(store.pool, LI, id)).rejects.toMatchObject({ code: 'COMMAND_CONFLICT' })
+    await store.pool.query('select dirsync.bulk_step(1, 1)')
+    await stopBulk(store.pool, LI, first)
+    expect(await readBulk(store.pool, id)).toMatchObject({
+      ...{ undone_by: first, undone_in_part: true },
+      undoable_until: expect.any(Date),
+    })
+    const second = await undoBulk(store.pool, LI, id)
+    run()
+    expect(await ended(second)).toMatchObject({ total: 3, done: 3, skipped: 0, failed: 0 })
+    for (const one of ids) expect(await caseOf(store, one)).toMatchObject({ state: 'open', note: null })
+    expect(await readBulk(store.pool, id)).toMatchObject({
+      ...{ undone_by: second, undone_in_part: false },
+      undoable_until: null,
+    })
+    await expect(undoBulk(store.pool, LI, id)).rejects.toMatchObject({ code: 'COMMAND_CONFLICT' })
+  })
+
   test('is undone also after a later one was', async () => {
     const ids = await plantCases(2)
     const carryOut = async (request: BulkRequest) => {

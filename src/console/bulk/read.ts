@@ -34,17 +34,22 @@ export const BulkRow = z.object({
   finished_at: z.date().nullable(),
   undoes: z.int().nullable().describe('Of an `undo`: the action that it takes back'),
   undone_by: z.int().nullable().describe('The action that takes it back'),
+  undone_in_part: z.boolean().describe('Whether that action was stopped before it had reached all cases'),
   undoable_until: z.date().nullable().describe('Until when it can be taken back; null: it cannot'),
 })
 export type BulkRow = z.infer<typeof BulkRow>
 
+/** SQL: the actions that undo one; those that were stopped before they had undone anything do not. */
+const UNDONE = `dirsync.bulk_action u where u.undoes = bulk_action.id and (u.state <> 'stopped' or u.done > 0)`
+
 const COLUMNS = `id, action, filter, arguments, state, total, more, categories, states, done, skipped, failed,
   requested_by, reason, created_at, confirmed_at, started_at, finished_at, undoes,
-  (select u.id from dirsync.bulk_action u where u.undoes = bulk_action.id) as undone_by,
+  (select max(u.id) from ${UNDONE}) as undone_by,
+  exists (select from ${UNDONE}) and not exists (select from ${UNDONE} and u.state <> 'stopped') as undone_in_part,
   (select bulk_action.finished_at + dirsync.undo_time()
    where action in ('ignore', 'snooze', 'assign') and done > 0
      and bulk_action.finished_at > now() - dirsync.undo_time()
-     and not exists (select from dirsync.bulk_action u where u.undoes = bulk_action.id)) as undoable_until`
+     and not exists (select from ${UNDONE} and u.state <> 'stopped')) as undoable_until`
 
 /** Null if there is no such action (any more). */
 export async function readBulk(db: Pool, id: number): Promise<BulkRow | null> {

@@ -225,7 +225,7 @@ function factsOf(ask: Ask, bulk: BulkRow): SafeHtml {
           : html`<a href="/cases?${String(filterQuery(caseFilterSchema.parse(bulk.filter)))}">${which}</a>`,
     ],
     [
-      t('bulk.undone_by'),
+      t(bulk.undone_in_part ? 'bulk.undone_in_part_by' : 'bulk.undone_by'),
       bulk.undone_by &&
         html`<a href="/bulk/${bulk.undone_by}">${t('audit.bulk_n', { id: String(bulk.undone_by) })}</a>`,
     ],

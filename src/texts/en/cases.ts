@@ -232,6 +232,7 @@ export const cases = {
   'bulk.name_undo': 'Undo for {total, plural, one {# case} other {# cases}}',
   'bulk.changed_by': 'those that bulk action {id} changed',
   'bulk.undone_by': 'Undone by',
+  'bulk.undone_in_part_by': 'Undone in part by',
   'bulk.undoable_until': 'Can be undone until',
   'bulk.name_comment': 'Comment on {total, plural, one {# case} other {# cases}}',
   'bulk.nothing_yet': 'Nothing has happened yet.',

@@ -219,6 +219,7 @@ export const cases = {
   'bulk.name_undo': '撤销 {total, number} 个异常项的操作',
   'bulk.changed_by': '批量操作 {id} 改动过的',
   'bulk.undone_by': '已由此操作撤销',
+  'bulk.undone_in_part_by': '已由此操作撤销一部分',
   'bulk.undoable_until': '可撤销至',
   'bulk.name_comment': '为 {total, number} 个异常项添加备注',
   'bulk.nothing_yet': '尚未执行任何操作。',

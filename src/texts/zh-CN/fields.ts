@@ -341,6 +341,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Cases by state, when the preview was made': '预览时的异常项，按状态',
   'Of an `undo`: the action that it takes back': '`undo`：所撤销的操作',
   'The action that takes it back': '撤销它的操作',
+  'Whether that action was stopped before it had reached all cases': '该操作是否在处理完全部异常项之前被停止',
   'Until when it can be taken back; null: it cannot': '撤销的截止时间；null 表示不能撤销',
   'How many of them could be acted on when the preview was made': '预览时其中可以执行的数量',
   'null: its turn has not come': 'null 表示尚未轮到',
