@@ -163,6 +163,25 @@ describe('what is due', () => {
   })
 })
 
+test('the note of a case is that of the decision in force', async () => {
+  const id = await fail(store, { source_hash: hash() })
+  const note = async () => (await caseOf(store, id)).note
+  await store.pool.query(`select dirsync.ignore($1, 'shared phone')`, [id])
+  await fail(store, { source_hash: hash() })
+  expect(await caseOf(store, id)).toMatchObject({ state: 'open', note: null })
+  await store.pool.query(`select dirsync.ignore($1, 'shared phone')`, [id])
+  await set(id, `state = 'open'`)
+  await store.pool.query(`select dirsync.snooze($1, now() + interval '1 day')`, [id])
+  expect(await note()).toBeNull()
+  await store.pool.query(`select dirsync.snooze($1, now() + interval '1 day', 'HR mends it')`, [id])
+  await store.pool.query(`select dirsync.snooze($1, now() + interval '2 days')`, [id])
+  await fail(store, { source_hash: hash() })
+  expect(await caseOf(store, id)).toMatchObject({ state: 'snoozed', note: 'HR mends it' })
+  await store.pool.query('select dirsync.wake($1)', [id])
+  await store.pool.query(`select dirsync.snooze($1, now() + interval '1 day')`, [id])
+  expect(await note()).toBeNull()
+})
+
 describe('a retry', () => {
   test('marks its cases and asks for their work, once for each entity', async () => {
     const [mobile, email] = [
