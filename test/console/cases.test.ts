@@ -339,7 +339,9 @@ test('an ignored case says when it reopens, by what it is about, and a case that
   expect(field).toContain('dirsync still probes the field by itself')
   const call = await seen({ operation: 'bind-openid', field: 'mall0001' })
   expect(call).toContain('It reopens when it fails for another reason.')
-  for (const body of [field, call]) expect(body).not.toContain(byRow)
+  const payer = await seen({ operation: 'mirror-orders', field: '', category: 'unknown_payer' })
+  expect(payer).toContain('It stays accepted, and ends once HR has the employee.')
+  for (const body of [field, call, payer]) expect(body).not.toContain(byRow)
   const over = { state: 'resolved', resolved_at: '2026-11-20T10:00Z', resolution: 'succeeded' }
   expect(await seen({ ...over, snooze_until: '2999-01-01T10:00Z' })).not.toContain('Snoozed until')
   expect(await seen({ state: 'snoozed', snooze_until: '2999-01-01T10:00Z' })).toContain('Snoozed until')

@@ -213,8 +213,9 @@ function nextWords(ask: Ask, story: CaseStory): Words[] {
 }
 
 /** Which text says what comes next: what is not of HR's row does not reopen when that changes. */
-function nextOf({ state, entity, operation }: CaseStory) {
+function nextOf({ state, entity, operation, category }: CaseStory) {
   if (state !== 'ignored') return state
+  if (category === 'unknown_payer') return 'ignored_payer'
   if (entity === 'enterprise') return 'ignored_field'
   return entity === 'mirror' || operation === 'bind-openid' ? 'ignored_call' : state
 }

@@ -170,6 +170,8 @@ export const cases = {
   'cases.next.ignored': 'It was accepted as it is. It reopens when HR changes the row.',
   'cases.next.ignored_field':
     'It was accepted as it is. dirsync still probes the field by itself, and the case reopens when more is withheld.',
+  'cases.next.ignored_payer':
+    'It was accepted as it is. It stays accepted, and ends once HR has the employee.',
   'cases.next.ignored_call': 'It was accepted as it is. It reopens when it fails for another reason.',
   'cases.next.resolved': 'There is nothing left to do.',
   'cases.meaning': 'What does this mean?',

@@ -160,6 +160,7 @@ export const cases = {
   'cases.next.stopped': '但“{job}”已暂停或关闭，重新运行之前不会执行。',
   'cases.next.ignored': '已有人按现状接受。人事数据变更后会重新打开。',
   'cases.next.ignored_field': '已有人按现状接受。dirsync 仍会自行试发该字段；停发范围扩大时会重新打开。',
+  'cases.next.ignored_payer': '已有人按现状接受。会一直保持接受，人事系统中有该员工后自动结束。',
   'cases.next.ignored_call': '已有人按现状接受。因其他原因失败时会重新打开。',
   'cases.next.resolved': '无需再处理。',
   'cases.meaning': '这是什么意思？',
