@@ -195,7 +195,7 @@ Examples:
       await assertCategories(context, input.categories)
       const { list, csv } = cases(context)
       if (options.json) await see(context, list, { params: {}, input: { ...input, limit } }, options)
-      else await printLines(context, csv, { params: {}, input })
+      else await printLines(context, csv, { params: {}, input }, limit)
     })
 }
 

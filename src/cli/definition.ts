@@ -137,13 +137,20 @@ export async function act<Result extends z.ZodType, Params extends Shape, Body e
   return result
 }
 
-/** The lines of a file to download. For other programs, they are in English. */
+/** The lines of a file to download, with as many rows as are wanted. For other programs, they are in English. */
 export async function printLines<Params extends Shape, Query extends Shape>(
   context: CommandContext,
   { lines: run }: { lines(ask: Ask, asked: Input<Params, Query>): Promise<AsyncIterable<string>> },
   asked: Input<Params, Query>,
+  limit = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  for await (const line of await runEndpoint(context, { run }, asked, shellAsk(context, 'en'))) print(line)
+  // The first line has the names of the columns.
+  let rows = -1
+  for await (const line of await runEndpoint(context, { run }, asked, shellAsk(context, 'en'))) {
+    print(line)
+    rows += 1
+    if (rows >= limit) return
+  }
 }
 
 // Options

@@ -595,6 +595,16 @@ test('the export is CSV with a line per case and no formulas', async () => {
   expect(lines).toHaveLength(3)
   const noted = lines.find(line => line.includes(rows[0].entity_key))
   expect(noted).toContain(`"'=1+1, ""quoted"""`)
+  const one = await dirsync(
+    'dead-letters',
+    'export',
+    '--csv',
+    '--category',
+    'duplicate_email',
+    '--limit',
+    '1',
+  )
+  expect(one.stdout.trim().split('\n')).toEqual(lines.slice(0, 2))
 })
 
 test('a run of several employees is one run, in the audit too', async () => {
