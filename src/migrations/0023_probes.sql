@@ -1,3 +1,8 @@
+-- Jobs whose probes make no call, as while HR is away, find out nothing about the platform.
+alter table dirsync.halt add column jobs_probe_until timestamptz not null default now();
+comment on column dirsync.halt.jobs_probe_until is
+  'Until when the probes of an outage are left to jobs, as long as one is due: for a while after a job has made a call.';
+
 -- A probe of one enterprise is no call either while all calls are paused.
 create or replace function dirsync.probe_now(scope text) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$

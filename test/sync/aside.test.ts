@@ -326,7 +326,7 @@ describe('standing aside', () => {
   })
 })
 
-test('an outage is probed by jobs alone while one may be: due, and of no enterprise that is halted by itself', async () => {
+test('an outage is probed by jobs alone while one may be: due, and of no enterprise that is halted by itself; but not for ever', async () => {
   await using deployment = await createDeployment()
   const { pool } = deployment.own
   const raise = (scope: string, category: string) => raiseHalt(pool, { ...REASON, scope, category }, 0)
@@ -341,6 +341,9 @@ test('an outage is probed by jobs alone while one may be: due, and of no enterpr
     `insert into dirsync.pending (operation, enterprise_code, entity_key, priority) values ('update-employee', 'E9', 'e1', 1)`,
   )
   expect(await isToProbeOutage()).toBe(false)
+  // As without a scheduler, or without a queue.
+  await pool.query(`update dirsync.halt set jobs_probe_until = now() - interval '1 minute'`)
+  expect([await isToProbeOutage(), await isToProbeOutage()]).toEqual([true, false])
   await raise('E9', 'enterprise_code')
   expect(await isToProbeOutage()).toBe(true)
   await pool.query(`delete from dirsync.halt where scope = 'E9'`)

@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CallRecord } from '../../emulator/call-log.ts'
 import { startEmulator } from '../../emulator/emulator.ts'
+import type { HrSource } from '../../src/hr/source.ts'
 import { HrSources } from '../../src/hr/sources.ts'
 import { createPool, transaction } from '../../src/lib/database.ts'
 import { SessionLocks } from '../../src/lib/session-locks.ts'
@@ -10,20 +11,26 @@ import { UNTRACED } from '../../src/lib/tracing.ts'
 import { LocalPacer } from '../../src/platform/caller.ts'
 import { PlatformClient } from '../../src/platform/client.ts'
 import { formatJobKey } from '../../src/queue/job.ts'
+import { nextProbeDelay } from '../../src/sync/outbox/backoff.ts'
 import type { ClaimKey } from '../../src/sync/outbox/claim.ts'
+import { takeProbes } from '../../src/sync/outbox/feeding.ts'
+import { forbidding, raiseHalt } from '../../src/sync/outbox/halts.ts'
 import { Standing } from '../../src/sync/processes/standing.ts'
 import { type RunKind, requestRun } from '../../src/sync/runs/run.ts'
 import { JobProcessor } from '../../src/sync/work/job-processor.ts'
+import { inWords } from '../../src/texts/message.ts'
 import { duringTest } from '../helpers/during.ts'
 import { controlOf } from '../helpers/emulator-control.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { delivered } from '../hr/files/delivered.ts'
+import { openHrSource } from '../hr/hr-database.ts'
 import { employee } from './outcomes.ts'
-import { LIMITS, PlanUnderTest } from './plan-under-test.ts'
+import { LIMITS, MAPPING, PlanUnderTest } from './plan-under-test.ts'
 import { plant, plantRun } from './planted.ts'
 import { SILENT } from './store-under-test.ts'
 
 const E0 = employee('e0')
+const NOWHERE = { appId: 'a', appSecret: 's' }
 
 test('without PostgreSQL a job fails at once, so that the queue hands it out again, and its place is free', async () => {
   const url = `postgres://nobody@127.0.0.1:${await freePort()}/none`
@@ -402,5 +409,57 @@ describe('what a worker has in hand, but its call has been in line for longer th
     ])
     expect(await store.rows('select from dirsync.halt')).toEqual([])
     expect(await writes()).toEqual([])
+  })
+})
+
+describe('an outage of the platform', () => {
+  const plans = new PlanUnderTest()
+  const { store } = plans
+  const isProbe = async () => (await forbidding(store.pool, '')).isProbe
+  const age = (minutes: number) =>
+    store.pool.query(
+      `update dirsync.halt set (since, next_probe_at, jobs_probe_until) = (since - $1::interval, next_probe_at - $1::interval, jobs_probe_until - $1::interval)`,
+      [`${minutes} minutes`],
+    )
+
+  /** A feeder lets a job through, and a worker that does not reach the platform carries it out. */
+  async function probe(source: HrSource): Promise<void> {
+    const client = new PlatformClient({ ...NOWHERE, baseUrl: `http://127.0.0.1:${await freePort()}` })
+    const locks = new SessionLocks(store.url, SILENT)
+    const processor = new JobProcessor({
+      ...{ pool: store.pool, client, locks, logger: SILENT, limits: LIMITS, tracing: UNTRACED },
+      standing: new Standing(store.pool, { id: randomUUID(), secretPrint: '' }),
+      hr: HrSources.one(source),
+      concurrentCalls: 1,
+    })
+    const fed = await transaction(store.pool, db => takeProbes(db, nextProbeDelay))
+    expect(fed).toHaveLength(1)
+    const job = { name: E0.operation, keys: fed.map(formatJobKey), priority: 3 }
+    await (await processor.process(job, AbortSignal.timeout(20_000))).ended
+    await Promise.all([locks.close(), client.close()])
+    expect(await store.rows('select enqueued_at from dirsync.pending')).toEqual([{ enqueued_at: null }])
+  }
+
+  test('is probed by others soon, where the jobs that probe it make no call, since HR is away', async () => {
+    await plans.hire(1)
+    await plans.plan()
+    const reason = { platformCode: null, message: inWords('m'), remedy: inWords('r') }
+    await raiseHalt(store.pool, { ...reason, scope: '*', category: 'platform_unavailable' }, 0)
+    const away = openHrSource(`postgres://nobody@127.0.0.1:${await freePort()}/none`, MAPPING)
+    onTestFinished(() => away.close())
+    await probe(away)
+    await age(5)
+    await probe(away)
+    expect(await isProbe()).toBe(false)
+    await age(6)
+    await probe(away)
+    expect([await isProbe(), await isProbe()]).toEqual([true, false])
+
+    await age(11)
+    await probe(plans.source())
+    expect(await isProbe()).toBe(false)
+    await store.pool.query('update dirsync.halt set next_probe_at = now()')
+    await store.pool.query('update dirsync.pending set not_before = now()')
+    expect(await isProbe()).toBe(false)
   })
 })

@@ -7,7 +7,13 @@ import { PlatformError, type PlatformFailure } from '../../src/platform/errors.t
 import { accountProbe } from '../../src/sync/outbox/account-probe.ts'
 import { nextProbeDelay } from '../../src/sync/outbox/backoff.ts'
 import { takeProbes } from '../../src/sync/outbox/feeding.ts'
-import { haltForOutage, haltForPlatform, liftHalts, readHalts } from '../../src/sync/outbox/halts.ts'
+import {
+  haltForOutage,
+  haltForPlatform,
+  leaveProbesToJobs,
+  liftHalts,
+  readHalts,
+} from '../../src/sync/outbox/halts.ts'
 import { heartbeat } from '../../src/sync/processes/process.ts'
 import { Standing } from '../../src/sync/processes/standing.ts'
 import { SILENT, StoreUnderTest } from './store-under-test.ts'
@@ -29,8 +35,16 @@ class World {
   state: 'well' | 'away' | 'partly away' = 'well'
   /** How a call fails that gets no answer: a gateway of the platform may give one in its place. */
   failure: Pick<PlatformFailure, 'kind' | 'httpStatus'> = { kind: 'connection' }
+  /** There is a scheduler, and a queue: jobs come to workers. */
+  isFed = true
+  /** They read HR first, and make no call. */
+  hrIsAway = false
   /** Tokens that may have been created: each question about the token needs one. */
   creations = 0
+
+  get jobsCall(): boolean {
+    return this.isFed && !this.hrIsAway
+  }
 
   async pass(seconds: number): Promise<void> {
     vi.advanceTimersByTime(seconds * 1000)
@@ -40,7 +54,7 @@ class World {
       [seconds],
     )
     await store.pool.query(
-      `update dirsync.halt set since = since ${ago}, next_probe_at = next_probe_at ${ago}`,
+      `update dirsync.halt set since = since ${ago}, next_probe_at = next_probe_at ${ago}, jobs_probe_until = jobs_probe_until ${ago}`,
       [seconds],
     )
   }
@@ -115,10 +129,11 @@ class Worker {
   }
 
   async work(): Promise<void> {
-    for (let calls = CALLS; calls > 0 && this.isAlive && this.standing.aside === null; calls -= 1) {
+    const isAble = () => this.#world.isFed && this.isAlive && this.standing.aside === null
+    for (let calls = CALLS; calls > 0 && isAble(); calls -= 1) {
       const halt = (await readHalts(store.pool)).find(({ scope }) => scope === '*')
       const isProbe = halt !== undefined && (await takesProbe())
-      if (halt && !isProbe) return
+      if ((halt && !isProbe) || this.#world.hrIsAway) return
       const startedAt = await databaseTime(store.pool)
       try {
         await this.#call('employee/get')
@@ -130,6 +145,7 @@ class Worker {
         if (!isRefused) this.#unanswered += 1
         if (isRefused) await haltForPlatform(this.#deps, '*', verdict, platformCode ?? null)
         else if (this.#unanswered >= CALLS) await haltForOutage(this.#deps, verdict)
+        if (isProbe) await leaveProbesToJobs(store.pool, 'E1')
       }
     }
   }
@@ -157,6 +173,11 @@ const failure = fc.constantFrom<World['failure']>(
   { kind: 'http', httpStatus: 502 },
   { kind: 'http', httpStatus: 403 },
 )
+const jobs = fc.constantFrom<Pick<World, 'isFed' | 'hrIsAway'>>(
+  { isFed: true, hrIsAway: false },
+  { isFed: true, hrIsAway: true },
+  { isFed: false, hrIsAway: false },
+)
 const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ what: fc.constant('work' as const), who }) },
   { weight: 4, arbitrary: fc.record({ what: fc.constant('ask' as const), who }) },
@@ -180,6 +201,7 @@ const step = fc.oneof(
       failure,
     }),
   },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('jobs' as const), jobs }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('secret' as const), secret }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('kill' as const), who }) },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('start' as const), who, secret }) },
@@ -198,6 +220,7 @@ async function take(world: World, workers: Worker[], { what, ...of }: Step): Pro
   }
   if (what === 'reach' && 'reaches' in of) worker.reaches = of.reaches
   if (what === 'platform' && 'state' in of) Object.assign(world, of)
+  if (what === 'jobs' && 'jobs' in of) Object.assign(world, of.jobs)
   if (what === 'secret' && 'secret' in of) world.accepted = of.secret
   if (what === 'start' && 'secret' in of) {
     workers[at] = new Worker(world, of.secret)
@@ -230,7 +253,8 @@ test('whoever can work does so within 20 minutes, whatever has happened, and nob
     fc.array(step, { minLength: 5, maxLength: 40 }),
     who,
     fc.constantFrom('well', 'partly away'),
-    async (count, steps, one, state) => {
+    jobs,
+    async (count, steps, one, state, lasting) => {
       await store.clear()
       await store.pool.query(
         `insert into dirsync.pending (operation, enterprise_code, entity_key, priority) values ('update-employee', 'E1', 'e1', 1)`,
@@ -241,7 +265,7 @@ test('whoever can work does so within 20 minutes, whatever has happened, and nob
       for (const taken of steps) await take(world, workers, taken)
 
       // One could work from now on, and the platform is well, or is not for anybody. The others are as they were.
-      world.state = state
+      Object.assign(world, { state }, lasting)
       const at = one % count
       const able = workers[at] as Worker
       able.reaches = true
@@ -249,12 +273,13 @@ test('whoever can work does so within 20 minutes, whatever has happened, and nob
       else workers[at] = new Worker(world, world.accepted)
       const { creations } = world
       const halts = await settle(world, workers)
-      expect(halts).toEqual(state === 'well' ? [] : ['platform_unavailable, probed'])
+      const { jobsCall } = world
+      expect(halts).toEqual(state === 'partly away' && jobsCall ? ['platform_unavailable, probed'] : [])
       // In a third of an hour; the platform permits 60 in an hour.
       expect(world.creations - creations).toBeLessThanOrEqual(18)
-      // While all is halted, one may not have found out yet what is wrong with it alone.
+      // While all is halted, or no job is carried out, one may not have found out yet what is wrong with it alone.
       for (const { isAlive, isAble, standing } of workers)
-        if (isAble || (isAlive && state === 'well')) expect(standing.aside === null).toBe(isAble)
+        if (isAble || (isAlive && state === 'well' && jobsCall)) expect(standing.aside === null).toBe(isAble)
     },
   )
   await fc.assert(property, { numRuns: 40 })

@@ -20,9 +20,12 @@ export function waitingDelay(waits: number): number {
   return Math.min(60_000 * 2 ** waits, HOUR / 2)
 }
 
+/** Longest delay of a probe, ± 30 %. */
+export const LONGEST_PROBE_DELAY_MS = 300_000
+
 /** Milliseconds until a halt is probed again after `probes` failed probes: 2 s, doubling up to 5 min, ± 30 %. */
 export function probeDelay(probes: number, random: number): number {
-  return jitter(Math.min(2000 * 2 ** probes, 300_000), random)
+  return jitter(Math.min(2000 * 2 ** probes, LONGEST_PROBE_DELAY_MS), random)
 }
 
 /** Milliseconds until the next probe of a halt, as this one is made after `probes` failed probes. */

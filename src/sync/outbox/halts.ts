@@ -6,7 +6,7 @@ import type { PlatformError } from '../../platform/errors.ts'
 import { message, type Said, toStore } from '../../texts/message.ts'
 import { OUTAGE } from '../processes/process.ts'
 import type { Standing } from '../processes/standing.ts'
-import { LONGEST_DELAY_MS, nextProbeDelay, probeDelay } from './backoff.ts'
+import { LONGEST_DELAY_MS, LONGEST_PROBE_DELAY_MS, nextProbeDelay, probeDelay } from './backoff.ts'
 
 /** A reason why no calls are made, for everything or for one enterprise. */
 export interface Halt {
@@ -27,9 +27,16 @@ export interface Halt {
   may_probe: boolean
 }
 
+const LONGEST_DELAY = `interval '${LONGEST_DELAY_MS} milliseconds'`
+
 /** Condition on a halt. A wait longer than any interval between probes means that the clock was put back. */
 export const PROBE_IS_DUE = `next_probe_at <= now()
-  or next_probe_at < 'infinity' and next_probe_at > now() + interval '${LONGEST_DELAY_MS} milliseconds'`
+  or next_probe_at < 'infinity' and next_probe_at > now() + ${LONGEST_DELAY}`
+
+/** For how long after the call of a job the next one is waited for: about twice as long as from one probe to the next. */
+const JOBS_PROBE = `interval '${2 * LONGEST_PROBE_DELAY_MS} milliseconds'`
+/** For how long others leave it to jobs again, once they have probed in their place. */
+const OTHERS_PROBE_EVERY = `interval '30 seconds'`
 
 /** What keeps work back, for those who look: a person's pause, or a halt. */
 export const HALT_KINDS = ['paused', 'halted'] as const
@@ -84,12 +91,12 @@ export async function raiseHalt(
   firstProbeMs: number,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
-    `insert into dirsync.halt as h (scope, category, platform_code, message, remedy, next_probe_at)
-     values ($1, $2, $3, $4, $5, now() + $6 * interval '1 millisecond')
+    `insert into dirsync.halt as h (scope, category, platform_code, message, remedy, next_probe_at, jobs_probe_until)
+     values ($1, $2, $3, $4, $5, now() + $6 * interval '1 millisecond', now() + ${JOBS_PROBE})
      on conflict (scope) do update
-     set (category, platform_code, message, remedy, next_probe_at, since, probes)
+     set (category, platform_code, message, remedy, next_probe_at, jobs_probe_until, since, probes)
        = (excluded.category, excluded.platform_code, excluded.message, excluded.remedy,
-          excluded.next_probe_at, now(), 0)
+          excluded.next_probe_at, excluded.jobs_probe_until, now(), 0)
      where h.category = 'hr_unavailable' and excluded.category <> 'hr_unavailable'`,
     [scope, category, platformCode, toStore(reason.message), toStore(reason.remedy), firstProbeMs],
   )
@@ -213,15 +220,33 @@ const IS_UP_TO_JOB = `h.category = '${OUTAGE}' and exists (
   select from dirsync.pending p where p.not_before <= now()
     and not exists (select from dirsync.halt own where own.scope = p.enterprise_code))`
 
-/** Whether a probe of the halt is due. Then it is this caller's, and the next one later. */
+/** SQL: a job of the halt `h` is waited for. If for longer than any delay, the clock was put back. */
+const IS_LEFT_TO_JOBS = `(h.jobs_probe_until between now() and now() + ${LONGEST_DELAY})`
+
+/**
+ * SQL condition on `dirsync.halt h`: a call that is no job's may be its probe. Jobs may make none: they read HR first, which may be
+ * away, and without a scheduler or a queue they come to no worker.
+ */
+export const IS_FOR_ANYONE = `case when ${IS_UP_TO_JOB} then not ${IS_LEFT_TO_JOBS} else ${PROBE_IS_DUE} end`
+
+/** Whether the caller, which is no job, is to probe the halt. Then the next probe is later. */
 export async function isToProbe(db: Pool, { scope, probes }: Halt): Promise<boolean> {
   const { rowCount } = await db.query(
     `update dirsync.halt h
-     set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + 1
-     where scope = $1 and probes = $3 and (${PROBE_IS_DUE}) and not (${IS_UP_TO_JOB})`,
+     set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + 1,
+         jobs_probe_until = case when ${IS_LEFT_TO_JOBS} then jobs_probe_until else now() + ${OTHERS_PROBE_EVERY} end
+     where scope = $1 and probes = $3 and ${IS_FOR_ANYONE}`,
     [scope, nextProbeDelay(probes), probes],
   )
   return rowCount === 1
+}
+
+/** Leaves the probes to jobs: one has made a call for the enterprise, which has not ended its halts. */
+export async function leaveProbesToJobs(db: Pool, enterpriseCode: string): Promise<void> {
+  await db.query(
+    `update dirsync.halt h set jobs_probe_until = now() + ${JOBS_PROBE} where ${isInForceFor('$1')}`,
+    [enterpriseCode],
+  )
 }
 
 /**

@@ -14,6 +14,8 @@ export class CountedPlatform {
   readonly waitedMs: Record<string, number> = {}
   /** How many of them the platform refused because of too many calls. */
   readonly rateLimited: Record<string, number> = {}
+  /** True once a call was to be made, also if it came only as far as the token for it. */
+  called = false
   /** True once the platform itself has answered a call, even with a refusal. */
   answered = false
   /** True once an update was accepted, or may have been although no answer came. */
@@ -72,6 +74,7 @@ export class CountedPlatform {
       await traced('permit', () => turn).catch(reason => {
         throw abortedError(operation, reason)
       })
+    this.called = true
     try {
       const answer = await call()
       this.answered = true

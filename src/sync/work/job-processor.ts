@@ -17,7 +17,14 @@ import { type Message, message, type Said, saidBy, says } from '../../texts/mess
 import { waitingDelay } from '../outbox/backoff.ts'
 import { type Claim, type ClaimKey, claim, isPresentRequest } from '../outbox/claim.ts'
 import { noteSending, plannedHash, type Sending } from '../outbox/employee.ts'
-import { haltForHr, haltForOutage, haltForPlatform, healHrHalt, liftHalts } from '../outbox/halts.ts'
+import {
+  haltForHr,
+  haltForOutage,
+  haltForPlatform,
+  healHrHalt,
+  leaveProbesToJobs,
+  liftHalts,
+} from '../outbox/halts.ts'
 import { entityOf, lockName, postpone } from '../outbox/outbox.ts'
 import {
   type Again,
@@ -290,8 +297,11 @@ export class JobProcessor {
     const changeMs = isChange && claimed.changeMsAgo !== null ? claimed.changeMsAgo + durationMs : null
     onSettled?.({ operation: key.operation, outcome, durationMs, changeMs })
     if (platform.answered) this.#outage.answered()
-    if (platform.answered && claimed.underHalt && outcome !== 'halted')
-      await liftHalts(this.#deps, key.enterpriseCode, startedAt)
+    if (claimed.underHalt && platform.called) {
+      if (platform.answered && outcome !== 'halted')
+        await liftHalts(this.#deps, key.enterpriseCode, startedAt)
+      else await leaveProbesToJobs(this.#deps.pool, key.enterpriseCode)
+    }
     logger.debug({ operation: key.operation, key: key.entityKey, outcome, runId }, 'job done')
   }
 
