@@ -5,7 +5,7 @@ import type { RefundNotification } from '../platform/notification.ts'
 import { cents, NOT_CARRIED_OUT_AFTER_MS, type RefundVerdict } from '../platform/refund-settlement.ts'
 import { PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { REFUSED_OF_DAY } from '../sync/health/health.ts'
-import { HALTS_OF_OTHERS, isInForceFor, PROBE_IS_DUE } from '../sync/outbox/halts.ts'
+import { HALTS_OF_OTHERS, IS_FOR_ANYONE, isInForceFor } from '../sync/outbox/halts.ts'
 import { type MessageKey, type Said, toStore } from '../texts/message.ts'
 import { type Answer, type Entry, IS_OPEN, Journal, type MayStillCome } from './journal.ts'
 
@@ -302,7 +302,7 @@ export async function claimUnshown(db: Pool): Promise<(Refund & { claimed_at: Da
        select outer_refund_no from dirsync.refund r
        where ${IS_UNSHOWN} and not ${IS_LOST} and not ${IS_EARLY}
          and (next_settle_at is null or ${isDue(LOOKED_FOR_EVERY_S)})
-         and ${mayBeAsked(`${isNone(NOT_DISPROVED)} and (${PROBE_IS_DUE})`)}
+         and ${mayBeAsked(`${isNone(NOT_DISPROVED)} and ${IS_FOR_ANYONE}`)}
        order by sent_at limit 1
        for update skip locked
      )
@@ -566,7 +566,7 @@ export interface ClaimedRefund extends Refund {
 /**
  * Claims an unknown refund to ask the order record about, and sets the next time.
  * @param outerRefundNo this one, due or not, for a person; null: one that is due. While the platform is halted, that is only
- * when a probe is
+ * when a probe is, and not a job's
  */
 export async function claimUnknown(db: Pool, outerRefundNo: string | null): Promise<ClaimedRefund | null> {
   const { rows } = await db.query<ClaimedRefund>(
@@ -574,7 +574,7 @@ export async function claimUnknown(db: Pool, outerRefundNo: string | null): Prom
        select outer_refund_no from dirsync.refund r
        where state = 'unknown'
          and (outer_refund_no = $1
-              or $1::text is null and ${isDue(LONGEST_PAUSE_S)} and ${mayBeAsked(PROBE_IS_DUE)})
+              or $1::text is null and ${isDue(LONGEST_PAUSE_S)} and ${mayBeAsked(IS_FOR_ANYONE)})
        order by next_settle_at limit 1
        for update skip locked
      )

@@ -21,6 +21,7 @@ import { readHealth } from '../../src/sync/health/health.ts'
 import { says } from '../../src/texts/message.ts'
 import { until } from '../helpers/company.ts'
 import { sender, TOP_UP, writeDown, writeTopUpDown } from '../sync/journal.ts'
+import { plantWork } from '../sync/planted.ts'
 import { worded } from '../texts/worded.ts'
 import {
   ORDER,
@@ -944,6 +945,35 @@ describe('a refund that the platform has accepted', () => {
       await until(async () => (await refunds.refund(`${NO}-2`))?.shown_at)
       expect(await refunds.store.rows('select probes from dirsync.halt')).toEqual([{ probes: 0 }])
       expect((await refunds.refund())?.settle_attempts).toBe(0)
+    },
+  )
+
+  test.each(['accepted', 'unknown'])(
+    'is not put off without being asked while jobs alone may probe an outage: %s',
+    async state => {
+      const { pool } = refunds.store
+      await refunds.age(2 * 60)
+      await pool.query(
+        `update dirsync.refund set state = $1, next_settle_at = now(),
+           settled_at = case when $1 = 'accepted' then settled_at end`,
+        [state],
+      )
+      await pool.query(
+        `insert into dirsync.halt (scope, category, message, remedy, jobs_probe_until)
+         values ('*', 'platform_unavailable', '[]', '[]', now() + interval '5 minutes')`,
+      )
+      await plantWork(refunds.store, 'e1')
+      const calls = await refunds.calls(RECORD_CALL)
+      const due = (await refunds.refund())?.next_settle_at
+      const looking = settler()
+      await looking.tried
+      await looking.stop()
+      expect((await refunds.refund())?.next_settle_at).toEqual(due)
+      expect(await refunds.calls(RECORD_CALL)).toBe(calls)
+
+      await pool.query('delete from dirsync.pending')
+      settler()
+      await until(async () => (await refunds.calls(RECORD_CALL)) > calls)
     },
   )
 
