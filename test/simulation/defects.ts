@@ -221,6 +221,22 @@ export const DEFECTS: readonly Defect[] = [
     to: 'coalesce(now(), $7)',
   },
   {
+    name: 'no-order-anew',
+    what: 'An order that the mirror once saw being refunded is never asked about again.',
+    of: 'money',
+    file: 'money/settle.ts',
+    from: 'await mirrorBeingRefunded(',
+    to: 'if (false as boolean) await mirrorBeingRefunded(',
+  },
+  {
+    name: 'shown-too-soon',
+    what: 'A refund is called completed while its order is only being refunded.',
+    of: 'money',
+    file: 'money/refund.ts',
+    from: 'bool_and(is_over) as is_over',
+    to: 'true as is_over',
+  },
+  {
     name: 'checks-put-back',
     what: 'The order record is not asked for as long as the clock was put back.',
     of: 'money',

@@ -37,8 +37,10 @@ export interface Sending {
   fate: 'on its way' | 'carried out' | 'not carried out' | 'turned away'
   /** Seconds of the platform's time. */
   sentAt: number
-  /** From then on the records show it. */
+  /** From then on the records show it, or that it has failed. */
   shownAt: number
+  /** The platform accepts it, and does not complete it. */
+  fails: boolean
 }
 
 /** Seconds after which a request is too old for the platform: five minutes by its clock, and five that ours may be ahead. */
@@ -64,9 +66,11 @@ export class MoneyPlatform implements StandsStill {
   moved = 0
   /** Seconds until its records show the refunds that come now. */
   lag = 0
+  /** So many of the next refunds are accepted and fail. */
+  failures = 0
   readonly sendings: Sending[] = []
   /** Refunds of the vendor's back office, of which dirsync hears nothing. */
-  readonly elsewhere: Pick<Sending, 'of' | 'amount' | 'shownAt'>[] = []
+  readonly elsewhere: Pick<Sending, 'of' | 'amount' | 'shownAt' | 'fails'>[] = []
   /** What the next calls meet: those that move money, and those that ask. */
   readonly faults: Record<'send' | 'ask', MoneyFault[]> = { send: [], ask: [] }
   readonly #waiting = new Set<{ sends: boolean; fail: (error: PlatformError) => void; operation: string }>()
@@ -95,8 +99,8 @@ export class MoneyPlatform implements StandsStill {
    * what came before, and what comes after it later.
    */
   refundElsewhere(of: string): void {
-    const refunded = { of, amount: ELSEWHERE, shownAt: this.now + this.lag }
-    if (this.#refunded(of) + amountOf(refunded) > TOTAL) return
+    const refunded = { of, amount: ELSEWHERE, shownAt: this.now + this.lag, fails: false }
+    if (this.#taken(of) + amountOf(refunded) > TOTAL) return
     for (const { shownAt } of this.#refundsOf(of)) refunded.shownAt = Math.max(refunded.shownAt, shownAt)
     this.elsewhere.push(refunded)
   }
@@ -128,7 +132,10 @@ export class MoneyPlatform implements StandsStill {
         fate: 'on its way',
         sentAt: 0,
         shownAt: 0,
+        fails: false,
       })
+    const paymentOrder = ({ trade_no }: { trade_no: string }, options: CallOptions = {}) =>
+      call('payment order', options, () => this.paymentOrder(trade_no.replace(tradeOf(''), '')))
     const client = {
       // Its answers have no date: the two clocks of dirsync have to do.
       clockOffset: { measuredMs: null, appliedMs: 0 },
@@ -148,16 +155,13 @@ export class MoneyPlatform implements StandsStill {
         record: ({ outer_trade_no }: { outer_trade_no: string }, options: CallOptions = {}) =>
           call('record', options, () => this.#record(outer_trade_no)),
       },
-      paymentOrders: {
-        get: ({ trade_no }: { trade_no: string }, options: CallOptions = {}) =>
-          call('payment order', options, () => this.#paymentOrder(trade_no.replace(tradeOf(''), ''))),
-      },
+      paymentOrders: { get: paymentOrder, find: paymentOrder },
     }
     return { client: client as unknown as PlatformClient, sent }
   }
 
   #record(outer_trade_no: string) {
-    const refunded = this.#refunded(outer_trade_no, this.now)
+    const refunded = this.refunded(outer_trade_no)
     const { NOT_REFUNDED, REFUNDED } = ORDER_RECORD_STATUS
     return {
       outer_trade_no,
@@ -167,26 +171,38 @@ export class MoneyPlatform implements StandsStill {
     }
   }
 
-  #paymentOrder(order: string) {
-    const { pay_amount, refund_amount } = this.#record(order)
-    const isUnderWay = cents(refund_amount) !== this.#refunded(order)
+  /** The payment order of an order. What is under way counts as refunded, until it has failed. */
+  paymentOrder(order: string) {
+    const isUnderWay = this.#refundsOf(order).some(({ shownAt }) => shownAt > this.now)
+    const refunded = this.#taken(order)
+    const { REFUNDING, REFUNDED, COMPLETED } = PAYMENT_ORDER_STATUS
     return {
-      pay_amount,
-      refund_amount,
-      status: PAYMENT_ORDER_STATUS[isUnderWay ? 'REFUNDING' : 'COMPLETED'].value,
+      out_trade_no: order,
+      pay_amount: decimal(TOTAL),
+      refund_amount: decimal(refunded),
+      status: (isUnderWay ? REFUNDING : refunded === 0n ? COMPLETED : REFUNDED).value,
     }
   }
 
-  #refundsOf(order: string): Pick<Sending, 'of' | 'amount' | 'shownAt'>[] {
+  /** Whether the platform has accepted a refund and not completed it. */
+  hasFailed({ fate, fails, shownAt }: Sending): boolean {
+    return fate === 'carried out' && fails && shownAt <= this.now
+  }
+
+  /** Hundredths that are refunded of an order, as its record shows it. */
+  refunded(order: string): bigint {
+    return sumOf(this.#refundsOf(order).filter(({ shownAt, fails }) => shownAt <= this.now && !fails))
+  }
+
+  /** With what is under way. */
+  #taken(order: string): bigint {
+    return sumOf(this.#refundsOf(order).filter(({ shownAt, fails }) => shownAt > this.now || !fails))
+  }
+
+  #refundsOf(order: string): Pick<Sending, 'of' | 'amount' | 'shownAt' | 'fails'>[] {
     return [...this.sendings.filter(({ fate }) => fate === 'carried out'), ...this.elsewhere].filter(
       ({ of }) => of === order,
     )
-  }
-
-  #refunded(order: string, shownBy = Number.POSITIVE_INFINITY): bigint {
-    return this.#refundsOf(order)
-      .filter(({ shownAt }) => shownAt <= shownBy)
-      .reduce((sum, refund) => sum + amountOf(refund), 0n)
   }
 
   async #call<T>(
@@ -234,6 +250,10 @@ export class MoneyPlatform implements StandsStill {
       const before = this.elsewhere.filter(({ of }) => of === sending.of).map(({ shownAt }) => shownAt)
       sending.shownAt = Math.max(this.now + this.lag, ...before)
       sending.fate = 'carried out'
+      if (sending.kind === 'refund' && this.failures > 0) {
+        this.failures -= 1
+        sending.fails = true
+      }
     } else if (sending) sending.fate = TURNED_AWAY.includes(met) ? 'turned away' : 'not carried out'
     if (met !== undefined) throw failed(met, operation, sending !== undefined)
     return effect()
@@ -246,7 +266,7 @@ export class MoneyPlatform implements StandsStill {
     const isUsed = this.sendings.some(
       other => other.kind === kind && other.number === number && other.fate === 'carried out',
     )
-    const isTooMuch = kind === 'refund' && this.#refunded(of) + amountOf(sending) > TOTAL
+    const isTooMuch = kind === 'refund' && this.#taken(of) + amountOf(sending) > TOTAL
     return isUsed || isTooMuch ? 'unlisted' : undefined
   }
 }
@@ -265,6 +285,8 @@ function failed(fault: keyof typeof FAULTS, operation: string, sends: boolean): 
 }
 
 const amountOf = ({ amount }: Pick<Sending, 'amount'>) => cents(amount) ?? 0n
+const sumOf = (refunds: Pick<Sending, 'amount'>[]) =>
+  refunds.reduce((sum, refund) => sum + amountOf(refund), 0n)
 
 /** The platform's own number. */
 export const tradeOf = (of: string) => `trade-${of}`

@@ -8,6 +8,8 @@ export interface Money {
   /** How often each number was sent, but for calls after which it was free again. */
   sent: ReadonlyMap<string, number>
   carriedOut: ReadonlySet<string>
+  /** Accepted by the platform, and not completed. */
+  failed?: ReadonlySet<string>
   /** May be carried out yet. */
   onItsWay?: ReadonlySet<string>
   /** States of the journal. */
@@ -15,7 +17,7 @@ export interface Money {
 }
 
 /** @returns the breaches, a sentence each */
-export function breachesOfMoney({ noun, sent, carriedOut, onItsWay, recorded }: Money): string[] {
+export function breachesOfMoney({ noun, sent, carriedOut, failed, onItsWay, recorded }: Money): string[] {
   const wrong: string[] = []
   for (const [number, count] of sent) {
     if (count > 1) wrong.push(`money: ${noun} ${number} was sent ${count} times`)
@@ -26,7 +28,11 @@ export function breachesOfMoney({ noun, sent, carriedOut, onItsWay, recorded }: 
       wrong.push(`money: ${noun} ${number} was carried out and is called rejected`)
     if (state === 'rejected' && onItsWay?.has(number))
       wrong.push(`money: ${noun} ${number} is on its way and is called rejected`)
-    if (/accepted|notified/.test(state) && !carriedOut.has(number))
+    if (
+      /accepted|notified/.test(state) &&
+      !carriedOut.has(number) &&
+      !(state === 'accepted' && failed?.has(number))
+    )
       wrong.push(`money: ${noun} ${number} was not carried out and is called ${state}`)
   }
   return wrong

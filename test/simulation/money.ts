@@ -9,7 +9,7 @@ import { refundSettler, settleNow } from '../../src/money/settle.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { PlatformError } from '../../src/platform/errors.ts'
 import { verifyNotification } from '../../src/platform/notification.ts'
-import { NOT_CARRIED_OUT_AFTER_MS } from '../../src/platform/refund-settlement.ts'
+import { cents, NOT_CARRIED_OUT_AFTER_MS } from '../../src/platform/refund-settlement.ts'
 import { APP_ID, APP_SECRET, encode, fieldsOf, signed } from '../helpers/notification.ts'
 import { clocks } from './clocks.ts'
 import { type MoneyFault, MoneyPlatform, type Sending, tradeOf } from './money-platform.ts'
@@ -26,7 +26,7 @@ type Kind = Sending['kind']
 
 export type Happening =
   | { what: 'send'; process: number; kind: Kind; of: number; number: number; amount: string; named: boolean }
-  | { what: 'give-up' }
+  | { what: 'give-up' | 'fail' }
   | { what: 'settle' | 'resolve'; process: number; which: number }
   | { what: 'notify'; process: number; which: number; says: 'the truth' | 'another amount' }
   | { what: 'fault'; call: 'send' | 'ask'; fault: MoneyFault }
@@ -82,6 +82,7 @@ const TROUBLE = {
   lagging: seconds('lag', 60, HOUR, 23 * HOUR, 60 * HOUR, 0),
   elsewhere: fc.record({ what: fc.constant('elsewhere' as const), of: account }),
   mirrored: fc.record({ what: fc.constant('mirror' as const), of: account }),
+  failing: fc.record({ what: fc.constant('fail' as const) }),
   killed: fc.record({ what: fc.constant('kill' as const), process }),
   dropped: fc.record({ what: fc.constant('drop-connections' as const), process }),
   unanswered: fc.record({
@@ -117,6 +118,8 @@ const TOGETHER: Trouble[][] = [
   ['without', 'clock', 'later', 'other'],
   ['elsewhere', 'lagging', 'other', 'without', 'other', 'later'],
   ['lagging', 'lost', 'without', 'mirrored', 'later', 'settled'],
+  ['lagging', 'failing', 'mirrored', 'later', 'resolved', 'other', 'mirrored'],
+  ['failing', 'without', 'lagging', 'resolved', 'mirrored', 'other', 'later'],
 ]
 const arbitraries = (kinds: Trouble[]): fc.Arbitrary<Happening>[] => kinds.map(kind => TROUBLE[kind])
 
@@ -151,6 +154,9 @@ interface Row {
   state: string
   named: string[]
   can_be_asked: boolean
+  /** Nothing has said that this accepted refund is completed. */
+  is_unshown: boolean
+  is_doubted: boolean
   /** A payment order behind its order is known, and no code of the platform leaves doubt: records tell if it never came. */
   can_be_ruled_out: boolean
 }
@@ -158,13 +164,15 @@ interface Row {
 const ROWS = `
   select 'refund' as kind, outer_refund_no as number, outer_trade_no as of, refund_amount::text as amount, state,
          '{}'::text[] as named, refunded_before is not null as can_be_asked,
+         state = 'accepted' and shown_at is null and resolved_by is null as is_unshown,
+         state = 'rejected' and contradicted_at > settled_at is true as is_doubted,
          platform_code is null
            and (exists (select from dirsync.payment_order where out_trade_no = outer_trade_no)
                 or exists (select from dirsync.refund e
                            where e.outer_trade_no = r.outer_trade_no and e.trade_no <> '')) as can_be_ruled_out
   from dirsync.refund r
   union all
-  select 'topup', external_code, account_openid, amount::text, state, although_open, false, false from dirsync.topup
+  select 'topup', external_code, account_openid, amount::text, state, although_open, false, false, false, false from dirsync.topup
   order by number`
 
 class Till {
@@ -211,14 +219,15 @@ class Till {
         return
       }
       case 'resolve': {
-        const row = await this.#pick(({ state }) => state === 'unknown', next.which)
+        const row = await this.#pick(({ state, is_unshown }) => state === 'unknown' || is_unshown, next.which)
         if (row) acts.push(this.#act(next.process, each => this.#resolve(each, row)))
         return
       }
       case 'notify': {
         const { sendings, now } = this.#platform
         const due = sendings.filter(
-          ({ kind, fate, sentAt }) => kind === 'refund' && fate === 'carried out' && now - sentAt < 24 * HOUR,
+          ({ kind, fate, fails, sentAt }) =>
+            kind === 'refund' && fate === 'carried out' && !fails && now - sentAt < 24 * HOUR,
         )
         const sending = due[next.which % Math.max(1, due.length)]
         if (sending) acts.push(this.#act(next.process, each => this.#notify(each, sending, next.says)))
@@ -226,6 +235,9 @@ class Till {
       }
       case 'fault':
         this.#platform.faults[next.call].push(next.fault)
+        return
+      case 'fail':
+        this.#platform.failures += 1
         return
       case 'lag':
         this.#platform.lag = next.seconds
@@ -348,7 +360,10 @@ class Till {
   async #resolve({ pool }: Process, { kind, number }: Row): Promise<void> {
     const { sendings, now } = this.#platform
     const mine = sendings.filter(each => each.kind === kind && each.number === number)
-    const isCarriedOut = mine.some(({ fate }) => fate === 'carried out')
+    const accepted = mine.filter(({ fate }) => fate === 'carried out')
+    // What is under way he cannot tell.
+    if (accepted.some(({ shownAt }) => kind === 'refund' && shownAt > now)) return
+    const isCarriedOut = accepted.some(({ fails }) => !fails)
     if (!isCarriedOut && now - (this.#requestedAt.get(number) ?? 0) < VENDOR_KNOWS) return
     const journal: Pick<Journal<Entry>, 'resolve'> = kind === 'refund' ? refundJournal : topUpJournal
     try {
@@ -384,11 +399,16 @@ class Till {
       this.#breaches.add(`a notification of ${sending.number} is acknowledged, which is ${row?.state}`)
   }
 
-  /** From then on dirsync's mirror has the payment order of an order. */
+  /** dirsync's mirror has the payment order of an order, as the platform shows it now. */
   async #mirror(of: string): Promise<void> {
+    const { status, pay_amount, refund_amount } = this.#platform.paymentOrder(of)
     await this.#world.look(
-      `insert into dirsync.payment_order (trade_no, out_trade_no) values ($1, $2) on conflict do nothing`,
-      [tradeOf(of), of],
+      `insert into dirsync.payment_order as o (trade_no, out_trade_no, status, pay_amount, refund_amount)
+       values ($1, $2, $3, $4, $5)
+       on conflict (enterprise_code, trade_no) do update
+       set status = excluded.status, refund_amount = excluded.refund_amount, changed_at = now()
+       where (o.status, o.refund_amount) <> (excluded.status, excluded.refund_amount)`,
+      [tradeOf(of), of, status, pay_amount, refund_amount],
     )
   }
 
@@ -449,7 +469,8 @@ class Till {
       const breaches = breachesOfMoney({
         noun: noun as string,
         sent: countOf(numbers(({ fate }) => fate !== 'turned away')),
-        carriedOut: new Set(numbers(({ fate }) => fate === 'carried out')),
+        carriedOut: new Set(numbers(each => each.fate === 'carried out' && !this.#platform.hasFailed(each))),
+        failed: new Set(numbers(each => this.#platform.hasFailed(each))),
         onItsWay: new Set(numbers(each => this.#platform.isOnItsWay(each))),
         recorded: new Map(rows.filter(row => row.kind === kind).map(({ number, state }) => [number, state])),
       })
@@ -476,7 +497,8 @@ class Till {
           each.kind === kind &&
           each.number === number &&
           each.shownAt > 0 &&
-          each.shownAt <= this.#platform.now,
+          each.shownAt <= this.#platform.now &&
+          !each.fails,
       )
     await this.#settleAll(700, isShown)
     // Old enough to be called not carried out, and some are pending yet.
@@ -484,12 +506,42 @@ class Till {
     // A wrong clock may have made refunds younger than they are.
     await this.#settleAll(10 * 24 * HOUR, row => row.can_be_ruled_out || isShown(row))
     await this.#expectShown()
-    for (const row of await this.#rows(({ state }) => state === 'unknown'))
+    for (const row of await this.#rows(({ state, is_unshown }) => state === 'unknown' || is_unshown)) {
+      // As the refusal of what may still come says.
+      if (row.is_unshown) await this.#act(0, each => this.#settleNow(each, row.number))
       await this.#act(0, each => this.#resolve(each, row))
+    }
     await this.expectTrue()
-    for (const { number, state } of await this.#rows(row => !FINAL.includes(row.state)))
-      this.#breaches.add(`at rest: ${number} is ${state}, and nobody can decide about it`)
+    for (const { number, state, is_unshown } of await this.#rows())
+      if (!FINAL.includes(state) || is_unshown)
+        this.#breaches.add(`at rest: ${number} is ${state}, and nobody can decide about it`)
+    await this.#expectSumsToFit()
     return [...this.#breaches]
+  }
+
+  /**
+   * Law 15: no more is called completed than is refunded, and no refund is said to have come after all without money to say so. Others'
+   * refunds of the order may be taken for either.
+   */
+  async #expectSumsToFit(): Promise<void> {
+    const rows = await this.#rows(({ kind }) => kind === 'refund')
+    for (const of of new Set(rows.map(row => row.of))) {
+      await this.#mirror(of)
+      for (const index of [0, 1]) await this.#act(index, each => this.#settleDue(each))
+    }
+    for (const [of, refunds] of Map.groupBy(
+      await this.#rows(({ kind }) => kind === 'refund'),
+      row => row.of,
+    )) {
+      const refunded = this.#platform.refunded(of)
+      const completed = refunds.filter(({ state }) => /accepted|notified/.test(state))
+      const sum = completed.reduce((all, { amount }) => all + (cents(amount) ?? 0n), 0n)
+      if (sum > refunded)
+        this.#breaches.add(`at rest: ${sum} of ${of} are called completed, and ${refunded} are refunded`)
+      if (this.#platform.elsewhere.some(refund => refund.of === of)) continue
+      for (const { number } of refunds.filter(({ is_doubted }) => is_doubted))
+        this.#breaches.add(`at rest: it is said without cause that ${number} may have come`)
+    }
   }
 
   /** After a while all is settled that the platform's records tell. */
