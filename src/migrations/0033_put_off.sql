@@ -1,12 +1,12 @@
 -- Since when work that was put off can be done: the age of what waits is counted from then.
 
+-- Nothing is written between the count and the first change that is counted by the new function. In the order of those who write.
+lock table dirsync.pending in share row exclusive mode;
+select pg_advisory_xact_lock(1952541804); -- 'tall'
+
 alter table dirsync.tally add column due timestamptz;
 comment on column dirsync.tally.due is
   'pending: what was tried, and its outcome put off: when it is to be tried again, to the minute; null: the rest.';
-
--- Nothing is written between the count and the first change that is counted by the new function.
-lock table dirsync.pending in share row exclusive mode;
-select pg_advisory_xact_lock(1952541804); -- 'tall'
 
 do $do$
 declare

@@ -444,8 +444,8 @@ const besides = (counts: string) => `
 const IS_DOUBTED = `(state = 'rejected' and contradicted_at > settled_at)`
 
 /**
- * Ends the doubt about a refund where less is shown since than with it and those that are known to be completed: what was under way
- * has failed. Of several, the last one. The record does not say what is under way, so where the mirror has the order that tells.
+ * Ends the doubt about a refund where less is shown since than with it and those that are known to be completed and were sent
+ * by then: what was under way has failed. Of several, the last one. The record does not say what is under way, so where the mirror has the order that tells.
  */
 async function endDoubt(db: ClientBase | Pool, shown: ShownRefunds): Promise<void> {
   const canTell =
@@ -458,8 +458,8 @@ async function endDoubt(db: ClientBase | Pool, shown: ShownRefunds): Promise<voi
      ), failed as (
        select distinct on (outer_trade_no) r.outer_refund_no
        from dirsync.refund r join shown using (outer_trade_no)
-       ${besides(`state = 'notified' or state = 'accepted' and (shown_at is not null or resolved_by is not null)
-                  or o.contradicted_at > o.settled_at`)}
+       ${besides(`(state = 'notified' or state = 'accepted' and (shown_at is not null or resolved_by is not null)
+                   or o.contradicted_at > o.settled_at) and sent_at < seen_at`)}
        where ${IS_DOUBTED} and is_over and seen_at > contradicted_at and ${canTell}
          and refunded - before - others < refund_amount
        order by outer_trade_no, id desc

@@ -27,7 +27,7 @@ export const SCHEDULE = {
   unsuccessful: 901,
   error: inWords('relation "staff" does not exist'),
 }
-export const WORK = { operation: 'update-employee' as const, count: 3, queued: 2, age: 3601 }
+export const WORK = { operation: 'update-employee' as const, count: 3, queued: 2, age: 3601, isPutOff: false }
 export const MONEY = { ...NO_MONEY, unknown: 2, for_person: 1, oldest: ago(MINUTE) }
 /** Of 1000 in scope. */
 export const status = (inSync: number): Facts['employees'] => [

@@ -54,7 +54,7 @@ const VARIANTS: Pick<Finding, 'rule' | 'subject' | 'facts'>[] = [
   { rule: 'job_failing', subject: 'departments beijing', facts: { source: 'beijing' } },
   { rule: 'cases_jump', subject: 'duplicate_mobile', facts: { count: 60, rise: 41 } },
   { rule: 'out_of_sync', subject: '', facts: { share: 0.97999, in_sync: 97_999, in_scope: 100_000 } },
-  ...['not_queued', 'not_taken', 'others_first'].map(cause => ({
+  ...['put_off', 'not_queued', 'not_taken', 'others_first'].map(cause => ({
     rule: 'work_stuck' as const,
     subject: '',
     facts: { operation: 'update-employee', count: 3, age_seconds: 5400, cause, idle_seconds: 6000 },

@@ -762,6 +762,30 @@ describe('a refund that was called not carried out', () => {
     expect(await doubted()).toEqual([])
   })
 
+  test('stays doubted when another one is sent after what is shown', async () => {
+    const { pool } = refunds.store
+    await pool.query('delete from dirsync.refund where outer_refund_no = $1', [OTHER.outerRefundNo])
+    await mirrored()
+    const later = { outer_refund_no: OTHER.outerRefundNo, outer_trade_no: ORDER, refund_amount: '3.00' }
+    for (const status of [5, 6]) {
+      await pool.query(
+        `update dirsync.payment_order set status = $1, refund_amount = 4, changed_at = clock_timestamp()`,
+        [status],
+      )
+      await compareWithShown(pool, null)
+      expect(await doubted()).toEqual([NO])
+    }
+    await writeRefund(
+      pool,
+      { ...later, enterprise_code: '', refunded_before: '4.00' },
+      'cli:tester',
+      'accepted',
+    )
+    await recordNotification(pool, { ...later, trade_no: TRADE_NO })
+    await compareWithShown(pool, null)
+    expect(await doubted()).toEqual([NO])
+  })
+
   test('is doubted no more once the record shows less, where no mirror has its order', async () => {
     const { pool } = refunds.store
     await compareWithShown(pool, { outer_trade_no: ORDER, refunded: '8.00' })

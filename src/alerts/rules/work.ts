@@ -95,9 +95,14 @@ job:dirsync_employees_in_sync:ratio < ${percent / 100}
     figure: { min: 1, max: 10_080, default: 60, example: 120 },
     find: ({ work: [oldest], lastJob }, { figure, now }) => {
       if (!oldest || oldest.age <= figure * 60) return []
-      const { operation, count, queued, age } = oldest
-      const cause =
-        queued === 0 ? 'not_queued' : lastJob === null || lastJob > age ? 'not_taken' : 'others_first'
+      const { operation, count, queued, age, isPutOff } = oldest
+      const cause = isPutOff
+        ? 'put_off'
+        : queued === 0
+          ? 'not_queued'
+          : lastJob === null || lastJob > age
+            ? 'not_taken'
+            : 'others_first'
       const idle = lastJob === null ? null : Math.round(lastJob)
       const facts = { operation, count, age_seconds: Math.round(age), cause, idle_seconds: idle }
       return [{ facts, since: ago(age, now) }]

@@ -82,7 +82,6 @@ function reasonOf(error: unknown, type: string | undefined): string | Message {
   // Of a full disk, and of one with a limit on file sizes.
   if (/no space left|file too large|disk quota/i.test(String(error))) return message('said.no_space')
   if (/Corrupt database file/.test(String(error))) return message('said.kept_broken')
-  if (type === 'Out of Memory') return message('said.no_memory')
   return type ?? (error as NodeJS.ErrnoException).code ?? message('said.duckdb_silent')
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Message, message, type Said } from '../../texts/message.ts'
+import { HrUnavailableError } from '../errors.ts'
 import { type Connection, createKept, duckDbError, type Instance, literal, quoted } from './duckdb.ts'
 import { type DataFile, isSameTable } from './folder.ts'
 import type { FilesSettings } from './settings.ts'
@@ -80,19 +81,19 @@ export async function readIn(
 ): Promise<{ database: string; tables: KeptTable[] }> {
   const { path, before } = delivering
   const reading = { encoding, headings, rests: 'restMs' in complete, work }
-  const tries = memories()
-  for (const [i, memory] of tries.entries()) {
+  for (const [i, memory] of memories().entries()) {
     const database = join(work, `delivery-${i}`)
     const instance = await createKept(database, [path, work], `${memory}MiB`, before?.path ?? null)
     try {
       return { database, tables: await readInAll(instance, delivering, reading) }
     } catch (error) {
-      if (duckDbError(error)?.type !== 'Out of Memory' || i === tries.length - 1) throw error
+      if (duckDbError(error)?.type !== 'Out of Memory') throw error
     } finally {
       instance.closeSync()
     }
+    for (const left of ['', '.wal', '.tmp']) await rm(`${database}${left}`, { recursive: true, force: true })
   }
-  throw new Error('there is a last try')
+  throw new HrUnavailableError(message('said.files_unread', { reason: message('said.no_memory') }))
 }
 
 async function readInAll(

@@ -3,6 +3,7 @@ import { RECENT_CREATIONS } from '../../platform/token-store.ts'
 import type { JobOperation } from '../../queue/job.ts'
 import type { Said } from '../../texts/message.ts'
 import { isInForceFor } from '../outbox/halts.ts'
+import { PLATFORM_PAUSE } from '../processes/pace.ts'
 import {
   ALIVE,
   ASIDE_PROCESSES,
@@ -107,6 +108,8 @@ interface WorkHealth {
   queued: number
   /** Time since it was requested and could have been done, minus the time that all such work under way needs. */
   age: number
+  /** The oldest was tried, and put off. */
+  isPutOff: boolean
 }
 
 /** The row of the statement, before the time that runs need is subtracted. */
@@ -346,12 +349,12 @@ const HEALTH = `
     select operation, enterprise_code, run_id, enqueued, since, due, sum(n) as n
     from dirsync.tally where source = 'pending' and priority < 7 group by 1, 2, 3, 4, 5, 6 having sum(n) > 0
   ), work as (
-    -- An entity that is asked for anew, because HR has changed it, has waited since then; one that was put off, since it was due again.
+    -- An entity that is asked for anew, because HR has changed it, has waited since then; one that was put off, since it was due again,
+    -- but for no more than a day: what it waits for may need a person.
     select operation, sum(n)::int as count, coalesce(sum(n) filter (where enqueued), 0)::int as queued,
-           ${ageOf(`min(greatest(o.since, o.due, r.requested_at, r.decided_at, halted.at, own.at, workers.since, pause.until))`)} as age
+           ${ageOf('min(waits.since)')} as age,
+           (array_agg(o.due is not null order by waits.since))[1] as "isPutOff"
     from outbox o
-    -- The platform wanted no calls until then.
-    cross join (select max(paused_until) as until from dirsync.pacer where gate = 'platform') pause
     cross join everything_halted halted
     left join halted_until own on own.scope = o.enterprise_code
     -- When the first worker came after a time without any. One that takes over from a dead one is not such a worker.
@@ -361,6 +364,9 @@ const HEALTH = `
                                   where 'worker' = any (o.roles) and o.started_at < p.started_at
                                     and o.heartbeat_at >= p.started_at - interval '1 minute')) workers
     left join dirsync.sync_run r on r.id = o.run_id
+    cross join lateral (
+      select greatest(o.since, case when o.since > now() - interval '1 day' then o.due end, r.requested_at, r.decided_at,
+                      halted.at, own.at, workers.since, (select paused_until from (${PLATFORM_PAUSE}) pause)) as since) waits
     where not exists (select from dirsync.halt h where ${isInForceFor('o.enterprise_code')})
     group by operation
   ), contradicted as (${CONTRADICTED}

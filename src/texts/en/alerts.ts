@@ -64,9 +64,9 @@ export const alerts = {
     'Of the employees who are counted enough are in sync now: they were confirmed, or others are no longer counted. Or somebody has paused all calls, which keeps the rest out of sync.',
   'alert.work_stuck.title': 'Work is not getting done',
   'alert.work_stuck.what':
-    '{operation}: the oldest of {count, plural, one {# entry} other {# entries}} has been waiting {age} longer than needed, although nothing is halted.{cause, select, not_queued { The scheduler has given none of it to the workers.} not_taken { No worker takes any work: {idle, select, never {none has started a job} other {the last job started {idle} ago}}.} others_first { Workers are doing other work meanwhile.} other {}}',
+    '{operation}: the oldest of {count, plural, one {# entry} other {# entries}} has been waiting {age} longer than needed, although nothing is halted.{cause, select, put_off { Workers take it again and again, and put it off.} not_queued { The scheduler has given none of it to the workers.} not_taken { No worker takes any work: {idle, select, never {none has started a job} other {the last job started {idle} ago}}.} others_first { Workers are doing other work meanwhile.} other {}}',
   'alert.work_stuck.remedy':
-    '{cause, select, not_queued {What HR changed since its plan waits for the next run: use `dirsync runs` to see how the latest ones ended. If they end well, restart the scheduler} not_taken {Run `dirsync doctor`, and `dirsync status`, which says whether the queue itself is paused; then restart the workers} other {Run `dirsync doctor`, then restart the workers}}; nothing is lost by that.',
+    '{cause, select, put_off {Its attempts say what it waits for: open its run, which `dirsync runs` shows as running.} not_queued {What HR changed since its plan waits for the next run: use `dirsync runs` to see how the latest ones ended. If they end well, restart the scheduler; nothing is lost by that.} not_taken {Run `dirsync doctor`, and `dirsync status`, which says whether the queue itself is paused; then restart the workers; nothing is lost by that.} other {Run `dirsync doctor`, then restart the workers; nothing is lost by that.}}',
   'alert.work_stuck.over':
     'Nothing is overdue now: the work was done or cancelled, a halt or a pause holds it back, or the workers have just started.',
   'alert.money_unknown.title':

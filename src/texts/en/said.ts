@@ -195,7 +195,7 @@ export const saidTexts = {
   'said.files_unread': "HR's files cannot be read ({reason})",
   'said.no_space': 'no space left in HR_FILES_KEEP',
   'said.no_memory':
-    'more memory is needed than this process may use; where they have hundreds of columns, give its container up to 1.5 GB',
+    'reading them in needs more memory than this process may use, as with hundreds of columns: give its container up to 2 GB',
   'said.kept_broken': 'what HR_FILES_KEEP holds is broken: remove it',
   'said.duckdb_silent': 'DuckDB does not answer',
   'said.in_mapping': '{place}: {reason}',

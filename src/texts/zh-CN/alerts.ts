@@ -58,9 +58,9 @@ export const alerts = {
     '计入的员工中，同步率已达到要求：已由平台确认，或其余员工不再计入。或者有人暂停了全部调用，其余员工因此尚未同步。',
   'alert.work_stuck.title': '待发送的数据迟迟未处理',
   'alert.work_stuck.what':
-    '{operation}：共 {count, plural, other {# 项}}，其中最早的一项比正常所需多等了 {age}，而当前同步并未停止。{cause, select, not_queued {调度进程尚未将其中任何一项交给工作进程。} not_taken {没有工作进程在处理：{idle, select, never {从未开始处理} other {最近一次处理始于 {idle}前}}。} others_first {其间工作进程在处理其他数据。} other {}}',
+    '{operation}：共 {count, plural, other {# 项}}，其中最早的一项比正常所需多等了 {age}，而当前同步并未停止。{cause, select, put_off {工作进程已多次处理，但每次都推迟。} not_queued {调度进程尚未将其中任何一项交给工作进程。} not_taken {没有工作进程在处理：{idle, select, never {从未开始处理} other {最近一次处理始于 {idle}前}}。} others_first {其间工作进程在处理其他数据。} other {}}',
   'alert.work_stuck.remedy':
-    '{cause, select, not_queued {人事数据在计划之后又有变化的，要等下一次同步任务：请用 `dirsync runs` 查看最近的任务如何结束。如果均正常结束，请重启调度进程} not_taken {请运行 `dirsync doctor` 和 `dirsync status`（会显示队列本身是否被暂停），然后重启工作进程} other {请运行 `dirsync doctor`，然后重启工作进程}}；重启不会丢失任何数据。',
+    '{cause, select, put_off {其处理记录说明了在等待什么：请打开 `dirsync runs` 中仍在进行的同步任务。} not_queued {人事数据在计划之后又有变化的，要等下一次同步任务：请用 `dirsync runs` 查看最近的任务如何结束。如果均正常结束，请重启调度进程；重启不会丢失任何数据。} not_taken {请运行 `dirsync doctor` 和 `dirsync status`（会显示队列本身是否被暂停），然后重启工作进程；重启不会丢失任何数据。} other {请运行 `dirsync doctor`，然后重启工作进程；重启不会丢失任何数据。}}',
   'alert.work_stuck.over': '目前没有积压：数据已处理或已取消、因停止或暂停而等待，或工作进程刚刚启动。',
   'alert.money_unknown.title': '{subject, select, refund {有退款结果未知} other {有充值结果未知}}',
   'alert.money_unknown.what':

@@ -264,7 +264,7 @@ export const failures = {
   'said.hr_too_slow': '人事服务器执行该 SELECT 超过 {seconds} 秒，已中止',
   'said.files_unread': '人事文件无法读取（{reason}）',
   'said.no_space': 'HR_FILES_KEEP 所在磁盘空间不足',
-  'said.no_memory': '所需内存超过该进程可用的内存；若文件有数百列，请为其容器分配最多 1.5 GB 内存',
+  'said.no_memory': '读入文件所需内存超过该进程可用的内存（例如文件有数百列）：请为其容器分配最多 2 GB 内存',
   'said.kept_broken': 'HR_FILES_KEEP 中的内容已损坏：请将其删除',
   'said.duckdb_silent': 'DuckDB 没有响应',
   'said.in_mapping': '{place}：{reason}',

@@ -232,7 +232,7 @@ describe('a CSV file with hundreds of columns', () => {
     await hr.deliver('staff.csv', wide)
     const limit = vi.spyOn(process, 'constrainedMemory').mockReturnValue(300 * 2 ** 20)
     onTestFinished(() => limit.mockRestore())
-    expect((await errorOf(hr.rows(sql))).message).toMatch(/cannot be read \(more memory .* 1\.5 GB\)/)
+    expect((await errorOf(hr.rows(sql))).message).toMatch(/cannot be read \(reading them in .* 2 GB\)/)
     limit.mockReturnValue(1.5 * 2 ** 30)
     await hr.deliver('staff.csv', `${wide}13000,n,${row}\n`)
     expect(await hr.rows(sql)).toHaveLength(12_001)
