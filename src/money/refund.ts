@@ -444,8 +444,9 @@ const besides = (counts: string) => `
 const IS_DOUBTED = `(state = 'rejected' and contradicted_at > settled_at)`
 
 /**
- * Ends the doubt about a refund where less is shown since than with it and those that are known to be completed and were sent
- * by then: what was under way has failed. Of several, the last one. The record does not say what is under way, so where the mirror has the order that tells.
+ * Ends the doubt about a refund where less is shown since than with it and those that are known to be completed and were sent by
+ * then: what was under way has failed. Of several, the last one. The record does not say what is under way, so where the mirror has
+ * the order that tells.
  */
 async function endDoubt(db: ClientBase | Pool, shown: ShownRefunds): Promise<void> {
   const canTell =
