@@ -31,6 +31,10 @@ import { SILENT } from './store-under-test.ts'
 
 const E0 = employee('e0')
 const NOWHERE = { appId: 'a', appSecret: 's' }
+const OUTAGE_OF_ALL = {
+  ...{ scope: '*', category: 'platform_unavailable', platformCode: null },
+  ...{ message: inWords('m'), remedy: inWords('r') },
+}
 
 test('without PostgreSQL a job fails at once, so that the queue hands it out again, and its place is free', async () => {
   const url = `postgres://nobody@127.0.0.1:${await freePort()}/none`
@@ -443,8 +447,7 @@ describe('an outage of the platform', () => {
   test('is probed by others soon, where the jobs that probe it make no call, since HR is away', async () => {
     await plans.hire(1)
     await plans.plan()
-    const reason = { platformCode: null, message: inWords('m'), remedy: inWords('r') }
-    await raiseHalt(store.pool, { ...reason, scope: '*', category: 'platform_unavailable' }, 0)
+    await raiseHalt(store.pool, OUTAGE_OF_ALL, 0)
     const away = openHrSource(`postgres://nobody@127.0.0.1:${await freePort()}/none`, MAPPING)
     onTestFinished(() => away.close())
     await probe(away)
@@ -461,5 +464,24 @@ describe('an outage of the platform', () => {
     await store.pool.query('update dirsync.halt set next_probe_at = now()')
     await store.pool.query('update dirsync.pending set not_before = now()')
     expect(await isProbe()).toBe(false)
+  })
+
+  test('is probed by a job in its turn also while others probe it in vain, every 30 seconds', async () => {
+    await plans.hire(1)
+    await plans.plan()
+    await raiseHalt(store.pool, OUTAGE_OF_ALL, 300_000)
+    // As after ten minutes without a job's call, while probes failed.
+    await store.pool.query(
+      `update dirsync.halt set probes = 10, jobs_probe_until = now() - interval '1 second'`,
+    )
+    const take = () => transaction(store.pool, db => takeProbes(db, nextProbeDelay))
+    let asked = 0
+    let fed = 0
+    for (let round = 0; round < 20 && fed === 0; round += 1) {
+      if (await isProbe()) asked += 1
+      await age(0.5)
+      fed += (await take()).length
+    }
+    expect({ asked, fed }).toEqual({ asked: 10, fed: 1 })
   })
 })

@@ -229,11 +229,13 @@ const IS_LEFT_TO_JOBS = `(h.jobs_probe_until between now() and now() + ${LONGEST
  */
 export const IS_FOR_ANYONE = `case when ${IS_UP_TO_JOB} then not ${IS_LEFT_TO_JOBS} else ${PROBE_IS_DUE} end`
 
-/** Whether the caller, which is no job, is to probe the halt. Then the next probe is later. */
+/** Whether the caller, which is no job, is to probe the halt. Then the next probe is later; in the place of jobs, that of others. */
 export async function isToProbe(db: Pool, { scope, probes }: Halt): Promise<boolean> {
   const { rowCount } = await db.query(
     `update dirsync.halt h
-     set next_probe_at = now() + $2 * interval '1 millisecond', probes = probes + 1,
+     set probes = probes + 1,
+         -- Where others ask in vain, as a gateway refuses what they ask for, the next job may yet succeed.
+         next_probe_at = case when ${IS_UP_TO_JOB} then next_probe_at else now() + $2 * interval '1 millisecond' end,
          jobs_probe_until = case when ${IS_LEFT_TO_JOBS} then jobs_probe_until else now() + ${OTHERS_PROBE_EVERY} end
      where scope = $1 and probes = $3 and ${IS_FOR_ANYONE}`,
     [scope, nextProbeDelay(probes), probes],
