@@ -5,10 +5,15 @@ import { SILENT, StoreUnderTest } from './store-under-test.ts'
 
 const store = new StoreUnderTest()
 
-const halt = (scope: string, firstProbeMs: number, category = 'credentials') =>
+const halt = (
+  scope: string,
+  firstProbeMs: number,
+  category = 'credentials',
+  platformCode: number | null = null,
+) =>
   raiseHalt(
     store.pool,
-    { scope, category, platformCode: null, message: inWords('wrong'), remedy: inWords('mend it') },
+    { scope, category, platformCode, message: inWords('wrong'), remedy: inWords('mend it') },
     firstProbeMs,
   )
 const ask = async (enterpriseCode: string) => {
@@ -50,7 +55,7 @@ describe('a call', () => {
   })
 })
 
-test('a halt because of HR gives way to one because of the platform, and no other does', async () => {
+test('a halt because of HR gives way to one because of the platform, and that does not give way', async () => {
   expect(await halt('*', 60_000, 'hr_unavailable')).toBe(true)
   expect(await halt('*', 60_000, 'hr_unavailable')).toBe(false)
   expect(await halt('*', 60_000, 'credentials')).toBe(true)
@@ -58,4 +63,14 @@ test('a halt because of HR gives way to one because of the platform, and no othe
   expect(await halt('*', 60_000, 'clock_skew')).toBe(false)
   expect(await halt('*', 60_000, 'hr_unavailable')).toBe(false)
   expect(await store.value('select category from dirsync.halt')).toBe('credentials')
+})
+
+test('an outage gives way to what the platform answers, and to nothing else', async () => {
+  expect(await halt('*', 60_000, 'platform_unavailable')).toBe(true)
+  expect(await halt('*', 60_000, 'hr_unavailable')).toBe(false)
+  // Nothing was sent.
+  expect(await halt('*', 60_000, 'token_fuse')).toBe(false)
+  expect(await halt('*', 60_000, 'clock_skew', 1000210001)).toBe(true)
+  expect(await halt('*', 60_000, 'platform_unavailable')).toBe(false)
+  expect(await store.value('select category from dirsync.halt')).toBe('clock_skew')
 })

@@ -426,9 +426,10 @@ describe('an outage of the platform', () => {
       [`${minutes} minutes`],
     )
 
-  /** A feeder lets a job through, and a worker that does not reach the platform carries it out. */
-  async function probe(source: HrSource): Promise<void> {
-    const client = new PlatformClient({ ...NOWHERE, baseUrl: `http://127.0.0.1:${await freePort()}` })
+  /** A feeder lets a job through, and a worker carries it out, which does not reach the platform unless it has its address. */
+  async function probe(source: HrSource, platform?: string): Promise<void> {
+    const baseUrl = platform ?? `http://127.0.0.1:${await freePort()}`
+    const client = new PlatformClient({ ...NOWHERE, baseUrl })
     const locks = new SessionLocks(store.url, SILENT)
     const processor = new JobProcessor({
       ...{ pool: store.pool, client, locks, logger: SILENT, limits: LIMITS, tracing: UNTRACED },
@@ -464,6 +465,23 @@ describe('an outage of the platform', () => {
     await store.pool.query('update dirsync.halt set next_probe_at = now()')
     await store.pool.query('update dirsync.pending set not_before = now()')
     expect(await isProbe()).toBe(false)
+  })
+
+  test.each([
+    [1000210003, { scope: '*', category: 'credentials' }],
+    [1000210001, { scope: '*', category: 'clock_skew' }],
+    [1000240002, { scope: '', category: 'enterprise_code' }],
+  ])('ends by an answer also if that is a refusal, %i, and halts by itself', async (code, halt) => {
+    await plans.hire(1)
+    await plans.plan()
+    const emulator = await startEmulator(NOWHERE)
+    onTestFinished(() => emulator.close())
+    await controlOf(emulator.url)('POST', 'faults', [{ operation: '*', code }])
+    await raiseHalt(store.pool, OUTAGE_OF_ALL, 0)
+    await probe(plans.source(), emulator.url)
+    expect(await store.rows('select scope, category, platform_code::int from dirsync.halt')).toEqual([
+      { ...halt, platform_code: code },
+    ])
   })
 
   test('is probed by a job in its turn also while others probe it in vain, every 30 seconds', async () => {

@@ -8,6 +8,7 @@ import { accountProbe } from '../../src/sync/outbox/account-probe.ts'
 import { nextProbeDelay } from '../../src/sync/outbox/backoff.ts'
 import { takeProbes } from '../../src/sync/outbox/feeding.ts'
 import {
+  endOutage,
   haltForOutage,
   haltForPlatform,
   leaveProbesToJobs,
@@ -145,7 +146,8 @@ class Worker {
         if (!isRefused) this.#unanswered += 1
         if (isRefused) await haltForPlatform(this.#deps, '*', verdict, platformCode ?? null)
         else if (this.#unanswered >= CALLS) await haltForOutage(this.#deps, verdict)
-        if (isProbe) await leaveProbesToJobs(store.pool, 'E1')
+        if (isProbe && isRefused) await endOutage(this.#deps, startedAt)
+        else if (isProbe) await leaveProbesToJobs(store.pool, 'E1')
       }
     }
   }

@@ -83,7 +83,7 @@ async function halt({ pool, logger }: Dependencies, scope: string, reason: Reaso
 
 /**
  * Returns true when the halt is new. A halt because of HR gives way to one because of the platform: it does not stop mirrors,
- * and is raised again if HR stays away.
+ * and is raised again if HR stays away. An outage gives way to what the platform itself answers.
  */
 export async function raiseHalt(
   db: Pool,
@@ -97,7 +97,8 @@ export async function raiseHalt(
      set (category, platform_code, message, remedy, next_probe_at, jobs_probe_until, since, probes)
        = (excluded.category, excluded.platform_code, excluded.message, excluded.remedy,
           excluded.next_probe_at, excluded.jobs_probe_until, now(), 0)
-     where h.category = 'hr_unavailable' and excluded.category <> 'hr_unavailable'`,
+     where h.category = 'hr_unavailable' and excluded.category <> 'hr_unavailable'
+        or h.category = '${OUTAGE}' and excluded.platform_code is not null`,
     [scope, category, platformCode, toStore(reason.message), toStore(reason.remedy), firstProbeMs],
   )
   return rowCount === 1
@@ -108,14 +109,26 @@ export async function raiseHalt(
  * @param except categories that the call says nothing about
  */
 export async function liftHalts(
-  { pool, logger }: Dependencies,
+  deps: Dependencies,
   enterpriseCode: string,
   startedAt: Date,
   except: string[] = [],
 ): Promise<void> {
   const disproved = `${isInForceFor('$1')} and since < $2 and category <> 'paused' and category <> all ($3)`
-  const scopes = await lift(pool, disproved, [enterpriseCode, startedAt, except])
-  for (const scope of scopes) logger.info({ scope }, 'the halt is over')
+  await liftAndLog(deps, disproved, [enterpriseCode, startedAt, except])
+}
+
+/** Ends an outage that began before a call of work to which the platform has answered, if only by a refusal that halts. */
+export async function endOutage(deps: Dependencies, startedAt: Date): Promise<void> {
+  await liftAndLog(deps, `category = '${OUTAGE}' and since < $1`, [startedAt])
+}
+
+async function liftAndLog(
+  { pool, logger }: Dependencies,
+  condition: string,
+  values: unknown[],
+): Promise<void> {
+  for (const scope of await lift(pool, condition, values)) logger.info({ scope }, 'the halt is over')
 }
 
 /** Deletes halts, and has the work fed that they held back. @param condition on `dirsync.halt h` @returns their scopes */

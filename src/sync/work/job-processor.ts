@@ -18,6 +18,7 @@ import { waitingDelay } from '../outbox/backoff.ts'
 import { type Claim, type ClaimKey, claim, isPresentRequest } from '../outbox/claim.ts'
 import { noteSending, plannedHash, type Sending } from '../outbox/employee.ts'
 import {
+  endOutage,
   haltForHr,
   haltForOutage,
   haltForPlatform,
@@ -298,9 +299,9 @@ export class JobProcessor {
     onSettled?.({ operation: key.operation, outcome, durationMs, changeMs })
     if (platform.answered) this.#outage.answered()
     if (claimed.underHalt && platform.called) {
-      if (platform.answered && outcome !== 'halted')
-        await liftHalts(this.#deps, key.enterpriseCode, startedAt)
-      else await leaveProbesToJobs(this.#deps.pool, key.enterpriseCode)
+      if (!platform.answered) await leaveProbesToJobs(this.#deps.pool, key.enterpriseCode)
+      else if (outcome === 'halted') await endOutage(this.#deps, startedAt)
+      else await liftHalts(this.#deps, key.enterpriseCode, startedAt)
     }
     logger.debug({ operation: key.operation, key: key.entityKey, outcome, runId }, 'job done')
   }
