@@ -10,14 +10,14 @@ export const halts = {
   'halts.began': 'began',
   'halts.reason_by': 'Reason given by',
   'halts.probes': 'Probes that failed',
-  'halts.next_probe': 'Next probe',
-  'halts.probe_due': 'due: the next job goes through',
+  'halts.next_probe': 'Next probe, at the latest',
+  'halts.probe_due': 'due: the next job goes through, or else another call',
   'halts.probe_paused': 'once someone resumes the calls',
   'halts.until_resumed': 'none: it ends when someone resumes the calls',
   'halts.paused.remedy': 'Nothing is sent until someone resumes the calls, here or with `dirsync resume`.',
   'halts.probe': 'Probe now',
   'halts.probing':
-    'The next job goes through as a probe. If it succeeds, work continues by itself. If no work is waiting, there is nothing to probe with.',
+    'The next job goes through as a probe. If it succeeds, work continues by itself. If no work is waiting, the next call of another kind goes through instead.',
   'halts.missing_role': 'No process has the role {role}.',
   'halts.missing_role.remedy':
     'Start one with `dirsync start --roles {role}`. Nothing is lost: waiting work is done as soon as it runs.',
