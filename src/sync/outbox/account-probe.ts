@@ -56,7 +56,7 @@ export function accountProbe(deps: ProbeDeps): (signal: AbortSignal) => Promise<
   let askedAt = NEVER
   const ping = (signal: AbortSignal) =>
     client.ping({ signal: AbortSignal.any([signal, AbortSignal.timeout(PING_MS)]) })
-  /** Ends an outage of which no job can be the probe. */
+  /** Ends an outage of which no job can be the probe, or whose jobs have made no call for a while. */
   const probeOutage = async (halted: Halt, signal: AbortSignal) => {
     if (!(await isToProbe(pool, halted))) return
     const startedAt = await databaseTime(pool)
