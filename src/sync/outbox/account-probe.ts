@@ -5,6 +5,7 @@ import type { PlatformClient } from '../../platform/client.ts'
 import { PlatformError } from '../../platform/errors.ts'
 import { type Aside, OUTAGE } from '../processes/process.ts'
 import type { Standing } from '../processes/standing.ts'
+import { probeDelay } from './backoff.ts'
 import {
   HALTS_OF_OTHERS,
   type Halt,
@@ -20,6 +21,8 @@ const AGAIN_MS = 300_000
 const PATIENCE_MS = 60_000
 /** So many calls in a row without an answer may be the fault of this process's network. */
 const MANY_UNANSWERED = 3
+/** For how long, at most, one that has pinged leaves an outage to other processes: it may be cut off itself. */
+const TURN_OF_OTHERS_MS = 90_000
 /** How often to look whether there is something to ask for. */
 const LOOK_EVERY_MS = 5000
 /** Halts that an answer about the token does not disprove: for calls of work the platform may yet be away. */
@@ -54,11 +57,14 @@ export function accountProbe(deps: ProbeDeps): (signal: AbortSignal) => Promise<
   const { pool, client, standing } = deps
   let isAccepted = false
   let askedAt = NEVER
+  let pingedAt = NEVER
   const ping = (signal: AbortSignal) =>
     client.ping({ signal: AbortSignal.any([signal, AbortSignal.timeout(PING_MS)]) })
   /** Ends an outage of which no job can be the probe, or whose jobs have made no call for a while. */
   const probeOutage = async (halted: Halt, signal: AbortSignal) => {
-    if (!(await isToProbe(pool, halted))) return
+    const turnOfOthersMs = Math.min(probeDelay(halted.probes, 0.5), TURN_OF_OTHERS_MS)
+    if (performance.now() - pingedAt < turnOfOthersMs || !(await isToProbe(pool, halted))) return
+    pingedAt = performance.now()
     const startedAt = await databaseTime(pool)
     if (await ping(signal)) await liftHalts(deps, '*', startedAt, HALTS_OF_OTHERS)
   }
