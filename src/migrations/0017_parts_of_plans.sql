@@ -646,27 +646,30 @@ begin
     -- one, so that it can be approved again. Where the platform may have been changed unnoticed nothing is
     -- acknowledged any more, so that the next plan has it asked.
     update dirsync.employee e
-    set source_hash = case when u.waits then u.previous_hash
-                           when e.source_hash in (e.acknowledged_hash, e.parked_hash) and not t.sent_unknown
-                             then e.source_hash
-                           when coalesce(e.acknowledged_hash, e.parked_hash) is not null
-                                -- HR had them before the plan in which they vanished, which a person has approved.
-                                or e.vanished_at is not null and exists (
-                                  select from dirsync.planned_work w
-                                  where w.run_id = run and w.operation = t.operation and w.previous_hash is not null
-                                    and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid)
-                             then uuid '00000000-0000-0000-0000-000000000000' end,
-        -- The next plan finds again who has vanished, but not whose departure is settled: they were only asked about.
-        vanished_at = case
-          when u.waits is not true and not t.sent_unknown
-               and (e.platform_state = 'absent'
-                    or exists (select from dirsync.dead_letter d
-                               where d.enterprise_code = e.enterprise_code and d.entity = 'employee'
-                                 and d.entity_key = e.userid and d.operation = 'update-employee'
-                                 and d.category = 'left_hr' and d.state <> 'resolved'))
-            then e.vanished_at end,
-        acknowledged_hash = case when not t.sent_unknown then e.acknowledged_hash end,
-        parked_hash = case when not t.sent_unknown then e.parked_hash end,
+    set (source_hash, vanished_at, acknowledged_hash, parked_hash) = (
+          select case when u.waits then u.previous_hash
+                      when settled then null
+                      when e.source_hash in (e.acknowledged_hash, e.parked_hash) and not t.sent_unknown
+                        then e.source_hash
+                      when coalesce(e.acknowledged_hash, e.parked_hash) is not null
+                           -- HR had them before the plan in which they vanished, which a person has approved.
+                           or e.vanished_at is not null and exists (
+                             select from dirsync.planned_work w
+                             where w.run_id = run and w.operation = t.operation
+                               and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid
+                               and w.previous_hash is not null)
+                        then uuid '00000000-0000-0000-0000-000000000000' end,
+                 case when settled then e.vanished_at end,
+                 case when not settled and not t.sent_unknown then e.acknowledged_hash end,
+                 case when not settled and not t.sent_unknown then e.parked_hash end
+          -- The next plan finds again who has vanished, but not whose departure is settled: they were only
+          -- asked about, and no row of theirs is known, as after the plan that found it.
+          from (select e.vanished_at is not null and u.waits is not true and not t.sent_unknown
+                       and (e.platform_state = 'absent'
+                            or exists (select from dirsync.dead_letter d
+                                       where d.enterprise_code = e.enterprise_code and d.entity = 'employee'
+                                         and d.entity_key = e.userid and d.operation = 'update-employee'
+                                         and d.category = 'left_hr' and d.state <> 'resolved'))) s (settled)),
         held_run = case when u.waits then part.run_id else e.held_run end,
         held_hash = case when u.waits then u.source_hash else e.held_hash end,
         held_gone = case when u.waits then u.active is not true else e.held_gone end,

@@ -140,7 +140,7 @@ describe('an employee whose work was withdrawn with a cancelled run', () => {
       expect(await vanished()).toEqual(GONE)
     })
 
-    test('and of whom an execution that began before has stored a row: the next plan forgets it', async () => {
+    test('and of whom an execution that began before has stored a row: that is forgotten', async () => {
       await under.inSync(8)
       await under.hr.query(`delete from person where userid = 'e7'`)
       const { id } = await under.plan()
@@ -166,6 +166,21 @@ describe('an employee whose work was withdrawn with a cancelled run', () => {
       expect(await caseOf(store, gone)).toMatchObject({ state: 'open' })
       expect(await vanished()).toEqual([])
       expect(await under.plan()).toMatchObject({ state: 'running', plan: { reasons: { vanished: 2 } } })
+    })
+
+    test('and whose departure was settled before waits for no decision about the others', async () => {
+      await under.inSync(8)
+      await fail(store, { entity_key: 'e7', category: 'left_hr', field: '' })
+      await under.hr.query(`delete from person where userid = 'e7'`)
+      await under.hr.query(`update person set name = 'other' where userid < 'e4'`)
+      const { id } = await under.plan()
+      await store.pool.query('select dirsync.approve($1)', [id])
+      for (const _ of ['what was approved', 'what came since']) await planNext()
+      await cancel(id)
+      expect(await under.plan()).toMatchObject({ state: 'held', plan: { reasons: { changed: 4 } } })
+      expect(await store.rows(`select status, held_run from dirsync.employee where userid = 'e7'`)).toEqual([
+        { status: 'vanished', held_run: null },
+      ])
     })
   })
 
