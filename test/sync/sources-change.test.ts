@@ -130,6 +130,34 @@ describe('the sources change', () => {
     expect(await plan(await settle(both()), 'beijing')).toMatchObject({ state: 'held', planned: 11 })
   })
 
+  test('one that gets another name reads again what its cancelled runs give back, however late', async () => {
+    // Only the last of them is newer than what was read before.
+    const mapping = MAPPING.replace(
+      ' from',
+      `, timestamptz '2026-01-01' + (userid = 'e9')::int * interval '1 day' as updated_at from`,
+    )
+    const named = (name: string) => settle([{ name, codes: ['E1'], hr: hrSource(shanghai.url, mapping, {}) }])
+    await hire(shanghai.pool, people('E1', 10))
+    const older = await named('shanghai')
+    await plan(older, 'shanghai')
+    await acknowledge(store)
+    await shanghai.pool.query(`update person set name = 'Changed' where userid = 'e1'`)
+    await plan(older, 'shanghai', 'full')
+    const key = job('E1', 'e1')
+    const [claimed] = await claim(store.pool, [key], older.owners)
+    if (!claimed) throw new Error('there is no work')
+    const newer = await named('sh')
+    await plan(newer, 'sh')
+    await settleOutcomes(store.pool, [outcome(key, claimed, { again: { delayMs: 0, attempts: 1 } })])
+    await finishRuns(store.pool)
+    expect(await pending()).toEqual([])
+    await plan(newer, 'sh')
+    expect(await pending()).toEqual(['E1/e1'])
+    await acknowledge(store)
+    await plan(newer, 'sh')
+    expect(await store.value('select read_all from dirsync.sync_run order by id desc limit 1')).toBe(false)
+  })
+
   test('everyone in service of one that is removed is without HR source, those who were in sync too', async () => {
     await inSync()
     await store.pool.query(`update dirsync.employee set vanished_at = now() where userid = 'b9'`)

@@ -91,9 +91,10 @@ export async function watermark(db: ClientBase | Pool, { name }: SourceScope): P
 /** Whether a run was cancelled since, or any of it may have come back: its rows have to be read again, however old they are. */
 export async function cancelledSince(db: ClientBase, at: Date, { name }: SourceScope): Promise<boolean> {
   const { rowCount } = await db.query(
-    // Runs of no source may have had work of any.
-    `select from dirsync.sync_run
-     where cancelled_at is not null and coalesce(finished_at, 'infinity') > $1 and hr_source in ('', $2)
+    // Runs of no source may have had work of any, and so may those of a source that is no more.
+    `select from dirsync.sync_run r
+     where cancelled_at is not null and coalesce(finished_at, 'infinity') > $1
+       and (hr_source = $2 or not exists (select from dirsync.hr_source h where h.name = r.hr_source))
      limit 1`,
     [at, name],
   )
