@@ -670,6 +670,8 @@ begin
                                        where d.enterprise_code = e.enterprise_code and d.entity = 'employee'
                                          and d.entity_key = e.userid and d.operation = 'update-employee'
                                          and d.category = 'left_hr' and d.state <> 'resolved'))) s (settled)),
+        -- An execution that a plan has overtaken may have stored that they are in service.
+        active = e.active and e.vanished_at is null,
         held_run = case when u.waits then part.run_id else e.held_run end,
         held_hash = case when u.waits then u.source_hash else e.held_hash end,
         held_gone = case when u.waits then u.active is not true else e.held_gone end,

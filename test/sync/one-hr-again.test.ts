@@ -4,14 +4,31 @@ import { describe, expect, test } from 'vitest'
 import { countStatuses } from '../../src/console/employees/list.ts'
 import { HrSources } from '../../src/hr/sources.ts'
 import { claimDeployment } from '../../src/sync/health/deployment.ts'
+import { type Claim, type ClaimKey, claim } from '../../src/sync/outbox/claim.ts'
 import { type Run, readRun, requestRun } from '../../src/sync/runs/run.ts'
+import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
+import { settle as settleOutcomes } from '../../src/sync/settle/settlement.ts'
 import { hrSource } from '../hr/hr-database.ts'
 import { worded } from '../texts/worded.ts'
 import { groupUnderTest, MAPPING } from './group-under-test.ts'
+import { outcome } from './outcomes.ts'
 import { acknowledge } from './plan-under-test.ts'
 
-const { store, shanghai, beijing, both, source, settle, planNext, plan, people, hire, employees, pending } =
-  groupUnderTest()
+const {
+  store,
+  shanghai,
+  beijing,
+  both,
+  source,
+  settle,
+  planNext,
+  plan,
+  people,
+  hire,
+  employees,
+  pending,
+  job,
+} = groupUnderTest()
 
 describe('back to one HR system', () => {
   const one = () => HrSources.one(hrSource(shanghai.url, MAPPING))
@@ -95,6 +112,37 @@ describe('back to one HR system', () => {
       expect(await store.rows(`select message from dirsync.sync_run where state = 'held'`)).toMatchObject([
         { message: expect.stringContaining(MISSING) },
       ])
+      expect(await employees()).toEqual(ALL)
+    },
+  )
+
+  /** Workers find another HR row than the plan saw. */
+  const replan = async (keys: ClaimKey[]) => {
+    const claims = await claim(store.pool, keys, one().owners)
+    const again = { delayMs: 0, attempts: 0 }
+    const outcomes = keys.map((key, i) => outcome(key, claims[i] as Claim, { outcome: 'replan', again }))
+    await settleOutcomes(store.pool, outcomes)
+  }
+  test.each<[string, () => Promise<Run>]>([
+    [
+      'a plan that workers had asked for',
+      () => replan([job('E2', 'b0'), job('E2', 'b1')]).then(() => plan(one(), '')),
+    ],
+    ['a run of employees by name', () => plan(one(), '', 'employees', ['b0', 'b1'])],
+  ])(
+    'that lacks an enterprise, with the approval cancelled, and later %s which had taken its work over',
+    async (_, take) => {
+      const held = await heldWithout()
+      await store.pool.query('select dirsync.approve($1)', [held.id])
+      while (await planNext(one(), ''));
+      const over = await take()
+      // What an overtaken outcome leaves.
+      await store.pool.query(`update dirsync.employee set active = true where enterprise_code = 'E2'`)
+      await cancel(held.id)
+      await finishRuns(store.pool)
+      await passes()
+      await cancel(over.id)
+      expect(worded(await plan(one(), ''))).toMatchObject({ state: 'held', message: MISSING })
       expect(await employees()).toEqual(ALL)
     },
   )
@@ -186,6 +234,17 @@ describe('back to one HR system', () => {
     await hire(shanghai.pool, people('E1', 10))
     await passes()
     // Once it has been read completely, missing employees are leavers.
+    await shanghai.pool.query(`delete from person where enterprise_code = 'E2'`)
+    expect(await plan(one(), '')).toMatchObject({ state: 'running', plan: { reasons: { vanished: 2 } } })
+  })
+
+  test('that had all of them: a cancelled run that was no reading of HR lets nobody be asked about anew', async () => {
+    await severalInSync()
+    await settle([])
+    await hire(shanghai.pool, people('E2', 2, 'b'))
+    await passes()
+    await cancel((await plan(one(), '', 'employees', ['e1'])).id)
+    await cancel(await requestRun(store.pool, 'orders', [], 'test'))
     await shanghai.pool.query(`delete from person where enterprise_code = 'E2'`)
     expect(await plan(one(), '')).toMatchObject({ state: 'running', plan: { reasons: { vanished: 2 } } })
   })

@@ -182,9 +182,7 @@ export async function planEmployees(
   // An only HR that never was one of several can lack nobody: a mistake in its mapping may be why its first run was cancelled.
   const isKnown = codes !== null ? last === null : await followsSeveral(db)
   const before = last === null && isKnown ? await knownAs(db, codes) : (last?.statistics ?? null)
-  // A reading while an approved plan was sent took for settled what that had. Cancelled since, also during this reading, it no longer is.
-  const isOpen = isKnown && (last === null || (codes === null && (await cancelledSince(db, last.at, scope))))
-  const missing = isOpen ? await undelivered(db) : []
+  const missing = isKnown ? await undelivered(db, last === null) : []
   const planned = {
     difference,
     undelivered: codes === null ? missing : [],
@@ -284,6 +282,9 @@ async function withinBreaker(
   return { state: 'held', message: [why, leaving, rejected].filter(what => what !== null) }
 }
 
+/** Condition on an employee `e` of `difference` who had not left: they had vanished by a plan that was cancelled. */
+const WAS_TAKEN_BACK = 'not e.active'
+
 /** Condition on an employee: the platform has told of them. */
 const HAS_BEEN_ASKED = `platform_state <> 'unknown'`
 
@@ -302,16 +303,21 @@ async function knownAs(db: ClientBase, codes: SourceScope['codes']): Promise<Sou
   return employees === 0 ? null : { rows: employees, active, keyless: 0, empty: {}, newest: null }
 }
 
-/** Enterprises of which every row was asked for and `staged` has none, with their employees in `difference` who would leave by that. */
-async function undelivered(db: ClientBase): Promise<UndeliveredEnterprise[]> {
+/**
+ * Enterprises of which every row was asked for and `staged` has none, with their employees in `difference` who would leave by that.
+ * @param isFirst no reading has settled yet what HR should deliver. One that has took for settled what plans in work had: of
+ * these, whose plan was cancelled is asked about again.
+ */
+async function undelivered(db: ClientBase, isFirst: boolean): Promise<UndeliveredEnterprise[]> {
   const { rows } = await db.query<UndeliveredEnterprise>(
-    `select d.enterprise_code as code, count(*)::int as employees from difference d
+    `select enterprise_code as code, count(*)::int as employees
+     from difference d join dirsync.employee e using (enterprise_code, userid)
      where d.hash is null and d.fresh and not d.had_left
-       and (d.previous_hash is not null or exists (
-         -- One of an approved plan that was cancelled before their turn.
-         select from dirsync.employee e where (e.enterprise_code, e.userid) = (d.enterprise_code, d.userid) and ${HAS_BEEN_ASKED}))
+       -- The latter: one of an approved plan that was cancelled before their turn.
+       and (d.previous_hash is not null or ${HAS_BEEN_ASKED})
        and not exists (select from staged s where s.enterprise_code = d.enterprise_code)
-     group by 1 order by 1`,
+     group by 1 having $1 or bool_or(${WAS_TAKEN_BACK}) order by 1`,
+    [isFirst],
   )
   return rows
 }
