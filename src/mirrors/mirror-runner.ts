@@ -154,23 +154,24 @@ class MirrorWork {
       const plan = await this.#reader.plan(db, codes, run.startedAt)
       const parts = [...plan.parts, ...plan.tasks.map(({ entityKey }) => entityKey)]
       await endObsoleteMirrorCases(db, this.#operation, { enterpriseCodes: codes, parts }, run.id)
+      const cases = await mirrorCases(db, this.#operation)
       // A scheduled run does not ask again at every tick for what the platform refused.
-      const resting =
-        run.requestedBy === 'cron'
-          ? (await mirrorCases(db, this.#operation)).filter(({ state }) => RESTING.includes(state))
-          : []
+      const resting = run.requestedBy === 'cron' ? cases.filter(({ state }) => RESTING.includes(state)) : []
       const isOf = (rests: (typeof resting)[number], { enterpriseCode, part, entityKey }: PlannedTask) =>
         rests.enterpriseCode === enterpriseCode && [part, entityKey].includes(rests.field)
       const refused = resting.filter(rests => plan.tasks.some(task => isOf(rests, task)))
       const tasks = plan.tasks.filter(task => !refused.some(rests => isOf(rests, task)))
-      const nothing = tasks.length === 0 ? (plan.nothing ?? null) : null
-      const leftOut =
-        refused.length > 0
-          ? message('said.refused_before', { cases: refused.map(({ id }) => String(id)) })
-          : nothing
-      await writeMirrorPlan(db, run.id, {
-        ...{ tasks, reasons: plan.reasons, leftOut },
-        refused: refused.some(({ state }) => state !== 'ignored'),
+      // Where nothing is planned, nothing is known of what was refused earlier.
+      const left = plan.tasks.length > 0 ? refused : cases.filter(({ state }) => state !== 'ignored')
+      const leftOut = [
+        ...(plan.tasks.length === 0 && plan.nothing ? [plan.nothing] : []),
+        ...(left.length > 0
+          ? [message('said.refused_before', { cases: left.map(({ id }) => String(id)) })]
+          : []),
+      ]
+      await writeMirrorPlan(db, run, {
+        ...{ tasks, reasons: plan.reasons },
+        leftOut: leftOut.length > 0 ? leftOut : null,
       })
       logger.info({ runId: run.id, kind: run.kind, tasks: tasks.length }, 'run planned')
       return tasks.length > 0 ? run : null

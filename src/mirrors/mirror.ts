@@ -1,7 +1,7 @@
 import { type ClientBase, LOOK_MS, onlyRow, type Pool } from '../lib/database.ts'
-import { endLostRetries } from '../sync/cases/cases.ts'
+import { endLostRetries, mirrorCases } from '../sync/cases/cases.ts'
 import { LONGEST_DELAY_MS } from '../sync/outbox/backoff.ts'
-import type { Mirror, MirrorOperation } from '../sync/runs/mirror-kind.ts'
+import { type Mirror, type MirrorOperation, mirrorOperation } from '../sync/runs/mirror-kind.ts'
 import { type Message, type Said, toStore } from '../texts/message.ts'
 
 /**
@@ -88,18 +88,16 @@ export async function claimMirrorRun(db: ClientBase, mirror: Mirror): Promise<Mi
 }
 
 /**
- * Writes the tasks of a run. Without tasks, the run is over.
+ * Writes the tasks of a run. Without tasks, the run is over: failed where a refusal is left, else done.
  * @param plan.reasons tasks by kind, for people
  * @param plan.leftOut why something, or all, is not read; null: nothing is left out
- * @param plan.refused whether something is left out because the platform refused it, and no person has accepted that: a run that
- *   asks for nothing has then failed as the one before it
  */
 export async function writeMirrorPlan(
   db: ClientBase,
-  runId: number,
-  plan: { tasks: PlannedTask[]; reasons: Record<string, number>; leftOut: Said | null; refused: boolean },
+  { id: runId, kind }: Pick<MirrorRun, 'id' | 'kind'>,
+  plan: { tasks: PlannedTask[]; reasons: Record<string, number>; leftOut: Said | null },
 ): Promise<void> {
-  const { tasks, reasons, leftOut, refused } = plan
+  const { tasks, reasons, leftOut } = plan
   const sample = tasks.slice(0, 20).map(({ enterpriseCode, entityKey }) => entityKey || enterpriseCode)
   await db.query(
     `insert into dirsync.mirror_task (run_id, position, enterprise_code, part, entity_key, detail)
@@ -117,8 +115,15 @@ export async function writeMirrorPlan(
     `update dirsync.sync_run
      set state = $2, finished_at = now(), result = dirsync.run_result(id)
      where id = $1`,
-    [runId, refused ? 'failed' : 'done'],
+    [runId, (await isRefused(db, kind)) ? 'failed' : 'done'],
   )
+  await endLostRetries(db)
+}
+
+/** Whether the platform has refused a part of a mirror, and no person has accepted that: no run has succeeded until then. */
+async function isRefused(db: ClientBase, mirror: Mirror): Promise<boolean> {
+  const cases = await mirrorCases(db, mirrorOperation(mirror))
+  return cases.some(({ state }) => state !== 'ignored')
 }
 
 /**

@@ -159,14 +159,24 @@ describe('what the platform refuses', () => {
     expect(await casesOf(company, 'mirror-taxpayers')).toEqual([])
   })
 
-  test('is left to a worker that knows what is requested where another one has no list of it', async () => {
+  test('is left to a worker that knows what is requested where another one has no list of it, which is no success', async () => {
     await using other = await createCompany({ employees: 1, settings: { MIRRORS: 'accounts' } })
     await other.start()
     await other.db.query(`select dirsync.record_failure(jsonb_build_object('enterprise_code', '', 'entity', 'mirror',
       'entity_key', 'taxpayers', 'operation', 'mirror-taxpayers', 'field', 'ID-1', 'category', 'invalid_parameter',
       'message', 'refused', 'remedy', 'correct it', 'state', 'open'))`)
-    expect(await other.run('taxpayers')).toMatchObject({ state: 'done' })
+    const message = expect.stringMatching(
+      /^TAXPAYER_IDENTIFIERS is empty.*the platform refused this before: see case \d+$/s,
+    )
+    expect(await other.run('taxpayers')).toMatchObject({ state: 'failed', message })
     expect(await casesOf(other, 'mirror-taxpayers')).toMatchObject([{ field: 'ID-1', state: 'open' }])
+    await other.db.query(`select dirsync.retry(id) from dirsync.dead_letter`)
+    await until(async () =>
+      (await casesOf(other, 'mirror-taxpayers')).every(({ state }) => state === 'retry_scheduled'),
+    )
+    await other.db.query(`select dirsync.ignore(id, 'no longer wanted') from dirsync.dead_letter`)
+    expect(await other.run('taxpayers')).toMatchObject({ state: 'done' })
+    expect(await casesOf(other, 'mirror-taxpayers')).toMatchObject([{ field: 'ID-1', state: 'ignored' }])
   })
 
   test('stays accepted while it is not requested, and when it is requested again', async () => {

@@ -171,10 +171,11 @@ describe('the functions make the transitions of the table', () => {
     ...[false, true].map((refused): [string, Record<string, string>, Act] => [
       'writeMirrorPlan',
       { state: 'running', kind: 'orders' },
-      run =>
-        inTransaction(db =>
-          writeMirrorPlan(db, run, { tasks: [], reasons: {}, leftOut: inWords('why'), refused }),
-        ),
+      async id => {
+        if (refused) await plantRefusal()
+        const plan = { tasks: [], reasons: {}, leftOut: inWords('why') }
+        await inTransaction(db => writeMirrorPlan(db, { id, kind: 'orders' }, plan))
+      },
     ]),
     ['finishMirrorRun', { state: 'running', kind: 'orders' }, finishMirror],
     ['finishMirrorRun', { state: 'running', kind: 'orders', message: inWords('refused') }, finishMirror],
@@ -184,6 +185,13 @@ describe('the functions make the transitions of the table', () => {
       switchToAnother,
     ]),
   ]
+
+  function plantRefusal() {
+    return store.pool.query(
+      `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, state)
+       values ('mirror', 'orders', 'mirror-orders', 'no_permission', '[]', '[]', 'open')`,
+    )
+  }
 
   function finishMirror(id: number) {
     const run = { id, kind: 'orders', requestedBy: 'cron', startedAt: new Date() } as const
