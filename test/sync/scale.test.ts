@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readAlertFacts } from '../../src/alerts/facts.ts'
+import { everyCase } from '../../src/console/cases/read.ts'
 import { listPaymentOrders } from '../../src/console/mirrors/read.ts'
 import { screen as money } from '../../src/console/money/routes.ts'
 import { readOverview } from '../../src/console/overview/read.ts'
@@ -287,6 +288,25 @@ test('the latest orders are listed without the others, however many are gone', a
   const look = () => listPaymentOrders(pool, { limit: 20 })
   expect(await rowsExamined(pool, look)).toBeLessThan(200)
   await pool.query('delete from dirsync.payment_order')
+})
+
+test('no statement of an export of cases reads all of them, though no index has those of its filter', async () => {
+  const examined: number[] = []
+  const counting = Object.assign(Object.create(pool), {
+    async query(text: string, values: unknown[]) {
+      let answer: unknown
+      const ask = async () => {
+        answer = await pool.query(text, values)
+      }
+      examined.push(await rowsExamined(pool, ask))
+      return answer
+    },
+  })
+  const keys = new Set<string>()
+  for await (const { entity_key } of everyCase(counting, { enterprise: 'E1', younger_than: '1d' }, 'latest'))
+    keys.add(entity_key)
+  expect(keys.size).toBe(Math.ceil(ROWS / 3))
+  expect(Math.max(...examined)).toBeLessThan(ROWS / 2)
 })
 
 test('notifications of what other systems refund are left out of the look at money', async () => {

@@ -121,47 +121,8 @@ const FEW = 10_000
 export async function listCasesPage(
   db: Pool,
   filter: CaseFilter,
-  options: PageOptions,
+  { after, limit, order = 'latest', few: known }: PageOptions,
 ): Promise<Paged<DeadLetter>> {
-  const { page, inOrder, key, values } = await pageOf(db, filter, options)
-  const { rows } = await db.query<DeadLetter & { cursor_key: number | string }>(
-    `with ${page}
-     select d.*, ${key} as cursor_key from page join dirsync.dead_letter d on d.id = page.id order by ${inOrder}`,
-    values,
-  )
-  const { items, next } = onePage(rows, options.limit, row => [row.cursor_key, row.id])
-  return { items: items.map(({ cursor_key: _, ...row }) => row), next }
-}
-
-const EXPORT_PAGE = 500
-
-/** All cases that match at the start, each once, however long it takes and whatever changes meanwhile. */
-export async function* everyCase(db: Pool, filter: CaseFilter, order: CaseOrder): AsyncGenerator<DeadLetter> {
-  const { page, inOrder, values } = await pageOf(db, filter, { limit: null, order })
-  const { rows: found } = await db.query<{ ids: number[] }>(
-    `with ${page} select coalesce(array_agg(id::float8 order by ${inOrder}), '{}') as ids from page`,
-    values,
-  )
-  const { ids } = onlyRow(found)
-  for (let at = 0; at < ids.length; at += EXPORT_PAGE) {
-    const { rows } = await db.query<DeadLetter>(
-      `select d.* from unnest($1::bigint[]) with ordinality as page (id, place)
-       join dirsync.dead_letter d on d.id = page.id order by page.place`,
-      [ids.slice(at, at + EXPORT_PAGE)],
-    )
-    yield* rows
-  }
-}
-
-/**
- * SQL: the numbers of a page's cases, and one more, as `page`; how they are ordered, and the key of a position.
- * @param options.limit null: of all
- */
-async function pageOf(
-  db: Pool,
-  filter: CaseFilter,
-  { after, limit, order = 'latest', few: known }: Omit<PageOptions, 'limit'> & { limit: number | null },
-): Promise<{ page: string; inOrder: string; key: string; values: unknown[] }> {
   const { by, direction } = CASE_ORDERS[orderFor(filter, order)]
   const { sql, position, key, value } = BY[by]
   const { values, place } = placeholders()
@@ -172,7 +133,7 @@ async function pageOf(
     const behind = direction === 'asc' ? '>' : '<'
     conditions.push(`(${sql}, d.id) ${behind} (${value(place(at))}, ${place(id)})`)
   }
-  const most = place(limit === null ? null : limit + 1)
+  const most = place(limit + 1)
   const found = (which = 'true') =>
     `select d.id, ${sql} as at from dirsync.dead_letter d
      where ${[which, ...conditions].join(' and ')} order by ${sql} ${direction}, d.id ${direction} limit ${most}`
@@ -181,14 +142,65 @@ async function pageOf(
   const few = narrowed ?? (await idsOf(db, place => ofCauses(filter, by, place)))
   const lanes = few === null ? lanesOf(filter, by, place) : null
   const lane = lanes && `select f.id, f.at from ${lanes.each} cross join lateral (${found(lanes.has)}) f`
-  const ids = lane ?? found(`d.id = any (${place(few)})`)
-  return {
-    page: `page as materialized (
-      select id, at from (${ids}) found order by at ${direction}, id ${direction} limit ${most})`,
-    inOrder: `page.at ${direction}, page.id ${direction}`,
-    key: key('page.at'),
+  const page = lane ?? found(`d.id = any (${place(few)})`)
+  const { rows } = await db.query<DeadLetter & { cursor_key: number | string }>(
+    `with page as materialized (
+       select id, at from (${page}) found order by at ${direction}, id ${direction} limit ${most}
+     )
+     select d.*, ${key('page.at')} as cursor_key
+     from page join dirsync.dead_letter d on d.id = page.id
+     order by page.at ${direction}, page.id ${direction}`,
     values,
+  )
+  const { items, next } = onePage(rows, limit, row => [row.cursor_key, row.id])
+  return { items: items.map(({ cursor_key: _, ...row }) => row), next }
+}
+
+const EXPORT_PAGE = 500
+/** An export looks through so many numbers of cases at a time: no statement takes longer where there are more cases. */
+const EXPORT_STEP = 10_000
+
+/** All cases that match when an export begins, each once, however long it takes and whatever changes meanwhile. */
+export async function* everyCase(db: Pool, filter: CaseFilter, order: CaseOrder): AsyncGenerator<DeadLetter> {
+  const ids = await everyIdOf(db, filter, CASE_ORDERS[orderFor(filter, order)])
+  for (let at = 0; at < ids.length; at += EXPORT_PAGE) {
+    const { rows } = await db.query<DeadLetter>(
+      'select d.* from dirsync.dead_letter d where d.id = any ($1) order by array_position($1::bigint[], d.id)',
+      [ids.slice(at, at + EXPORT_PAGE)],
+    )
+    yield* rows
   }
+}
+
+/** The numbers of all cases that match, in order; texts by their letters' codes, whatever the database's language. */
+async function everyIdOf(
+  db: Pool,
+  filter: CaseFilter,
+  { by, direction }: (typeof CASE_ORDERS)[CaseOrder],
+): Promise<number[]> {
+  const found: { id: number; at: number | string }[] = []
+  const find = async (which: (place: PlaceValue) => string) => {
+    const { values, place } = placeholders()
+    const { rows } = await db.query<{ id: number; at: number | string }>(
+      `select d.id, ${BY[by].key(BY[by].sql)} as at from dirsync.dead_letter d
+       where ${which(place)} and ${caseMatches(filter, place)}`,
+      values,
+    )
+    found.push(...rows)
+  }
+  const few = await fewCases(db, filter)
+  if (few !== null) await find(place => `d.id = any (${place(few)})`)
+  else {
+    const { rows } = await db.query<{ first: number; last: number }>(
+      'select coalesce(min(id), 1) as first, coalesce(max(id), 0) as last from dirsync.dead_letter',
+    )
+    const { first, last } = onlyRow(rows)
+    for (let from = first; from <= last; from += EXPORT_STEP)
+      await find(place => `d.id between ${place(from)} and ${place(Math.min(from + EXPORT_STEP - 1, last))}`)
+  }
+  const ascending = (a: (typeof found)[number], b: typeof a) =>
+    a.at < b.at ? -1 : a.at > b.at ? 1 : a.id - b.id
+  return found.sort(direction === 'asc' ? ascending : (a, b) => ascending(b, a)).map(({ id }) => id)
 }
 
 /** The ids that a statement gives; null if there is none, or they are many. */
