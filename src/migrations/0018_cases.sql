@@ -46,6 +46,10 @@ create index dead_letter_event_words on dirsync.dead_letter_event (dead_letter_i
 update dirsync.dead_letter set snooze_until = '9999-12-31 00:00 UTC', next_retry_at = '9999-12-31 00:00 UTC'
 where snooze_until > '9999-12-31 00:00 UTC';
 
+-- The note is that of the decision in force; the history has those of earlier ones.
+update dirsync.dead_letter set note = null
+where note is not null and state not in ('snoozed', 'ignored', 'resolved');
+
 -- A snooze that begins later than now was written before the clock was put back.
 create index dead_letter_event_snoozed on dirsync.dead_letter_event (at) where event = 'snoozed';
 
@@ -300,7 +304,7 @@ begin
       next_retry_at = case when dirsync.holder_has_changed(d) then now() + interval '1 minute'
                            when (was ->> 'next_retry_at')::timestamptz > now()
                            then (was ->> 'next_retry_at')::timestamptz else (dirsync.next_turn(d)).at end,
-      snooze_until = null, version = d.version + 1
+      snooze_until = null, note = null, version = d.version + 1
   where d.id = set_woken.id and d.state = 'snoozed';
   if not found then
     perform dirsync.refuse('P0002', 'said.no_snoozed_case', jsonb_build_object('case', id));

@@ -625,7 +625,7 @@ describe('/api/v1', () => {
       until: expect.any(String),
     })
     expect((await post(`/api/v1/cases/${id}/wake`)).json()).toEqual({ id })
-    expect(await row(id)).toMatchObject({ state: 'open', snooze_until: null })
+    expect(await row(id)).toMatchObject({ state: 'open', snooze_until: null, note: null })
     expect((await get(`/api/v1/cases/${id}`)).json().undoable).toBeNull()
     const late = await post(`/api/v1/cases/${id}/undo`)
     expect(late.statusCode).toBe(409)
@@ -634,7 +634,7 @@ describe('/api/v1', () => {
     // A second click on the same page takes no earlier step back.
     expect((await post(`/api/v1/cases/${id}/undo`, { version: 1 })).statusCode).toBe(409)
     expect((await post(`/api/v1/cases/${id}/undo`)).json()).toEqual({ id, undone: 'ignored' })
-    expect(await row(id)).toMatchObject({ state: 'open', note: 'agreed' })
+    expect(await row(id)).toMatchObject({ state: 'open', note: null })
   })
 
   test('finds for a user what was assigned to them, however their name was typed', async () => {

@@ -51,7 +51,7 @@ async function plantCase(state: CaseState | 'new'): Promise<number> {
     id = await fail(store)
     await store.pool.query(
       `update dirsync.dead_letter
-       set state = $2, note = 'n', snooze_until = case when $2 = 'snoozed' then now() - interval '1 s' end,
+       set state = $2, note = case when $2 in ('snoozed', 'ignored') then 'n' end, snooze_until = case when $2 = 'snoozed' then now() - interval '1 s' end,
            resolved_at = case when $2 = 'resolved' then now() end
        where id = $1`,
       [id, state],
@@ -80,7 +80,7 @@ const after =
   async (client, id) => {
     await client.query(
       `insert into dirsync.dead_letter_event (dead_letter_id, event, before)
-       select id, d.state, jsonb_build_object('state', $2::text, 'version', version)
+       select id, d.state, jsonb_build_object('state', $2::text, 'note', null, 'version', version)
        from dirsync.dead_letter d where id = $1 and d.state in ('ignored', 'snoozed')`,
       [id, state],
     )
@@ -182,6 +182,13 @@ describe('the states of a case', () => {
           })
           for (const { change } of await store.rows<{ change: string }>('select change from public.seen'))
             seen.add(change)
+          // What a person said of a decision ends with it.
+          expect(
+            await store.rows(
+              `select id from dirsync.dead_letter
+               where note is not null and state not in ('snoozed', 'ignored', 'resolved')`,
+            ),
+          ).toEqual([])
         }
       const expected = CASE_TRANSITIONS.filter(({ event }) => events.includes(event)).flatMap(
         ({ from, to }) =>

@@ -258,6 +258,18 @@ describe.each(VERSIONS)('a database of %s', version => {
     expect(rows).toEqual([{ entity_key: key, trace_id: trace }])
   })
 
+  test('shows no note of a decision that is no longer in force', async () => {
+    await old.pool.query(`update dirsync.dead_letter set note = 'agreed'`)
+    await migrate(old.pool)
+    const { rows } = await old.pool.query(
+      `select distinct state in ('snoozed', 'ignored', 'resolved') as was, note from dirsync.dead_letter order by was`,
+    )
+    expect(rows).toEqual([
+      { was: false, note: null },
+      { was: true, note: 'agreed' },
+    ])
+  })
+
   test('does not take those who had left HR before for held or rejected with a later run', async () => {
     await old.pool.query(
       `update dirsync.employee

@@ -300,7 +300,7 @@ export async function markRetrying(
   const { rows } = await client.query<{ id: number }>(
     `with retried as (
        update dirsync.dead_letter
-       set state = 'retrying', next_retry_at = null, snooze_until = null, version = version + 1
+       set state = 'retrying', next_retry_at = null, snooze_until = null, note = null, version = version + 1
        where id = any ($1) and state <> 'resolved'
        returning id
      )
@@ -376,7 +376,7 @@ export async function reopenIgnored(
   await client.query(
     `with reopened as (
        update dirsync.dead_letter
-       set state = 'open', next_retry_at = now() + $2 * interval '1 millisecond', version = version + 1
+       set state = 'open', next_retry_at = now() + $2 * interval '1 millisecond', note = null, version = version + 1
        where id = $1 and state = 'ignored'
        returning id
      )
