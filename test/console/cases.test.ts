@@ -324,24 +324,30 @@ test('the timeline has the latest event first, and says in words who acted if th
 })
 
 test('an ignored case says when it reopens, by what it is about, and a case that is over not until when it slept', async () => {
-  const seen = async (differs: Record<string, string>) => {
-    const id = await plant('over', { state: 'ignored' })
+  const seen = async (differs: Record<string, string>, state = 'ignored') => {
+    const id = await plant('over', { state })
     const columns = Object.keys(differs).map((name, i) => `${name} = $${i + 2}`)
     await console.pool.query(
       `update dirsync.dead_letter set ${['message = message', ...columns].join(', ')} where id = $1`,
       [id, ...Object.values(differs)],
     )
-    return see(`/cases/${id}`)
+    return (await console.browse('reviewer', 'GET', `/cases/${id}`)).body
   }
   const byRow = 'It reopens when HR changes the row.'
-  expect(await seen({})).toContain(byRow)
+  expect(await seen({})).toContain(`It was accepted as it is. ${byRow}`)
+  expect(await seen({ entity_key: 'e1' }, 'open')).toContain(
+    `The case is closed as accepted. ${byRow} The reason is recorded`,
+  )
   const field = await seen({ entity: 'enterprise', field: 'level', category: 'feature_disabled' })
   expect(field).toContain('dirsync still probes the field by itself')
   const call = await seen({ operation: 'bind-openid', field: 'mall0001' })
   expect(call).toContain('It reopens when it fails for another reason.')
-  const payer = await seen({ operation: 'mirror-orders', field: '', category: 'unknown_payer' })
-  expect(payer).toContain('It stays accepted, and ends once HR has the employee.')
-  for (const body of [field, call, payer]) expect(body).not.toContain(byRow)
+  const ofPayer = { operation: 'mirror-orders', field: '', category: 'unknown_payer' }
+  const payer = await seen(ofPayer)
+  const open = await seen({ ...ofPayer, entity_key: 'payer' }, 'open')
+  for (const body of [payer, open])
+    expect(body).toContain('It stays accepted, and ends once HR has the employee.')
+  for (const body of [field, call, payer, open]) expect(body).not.toContain(byRow)
   const over = { state: 'resolved', resolved_at: '2026-11-20T10:00Z', resolution: 'succeeded' }
   expect(await seen({ ...over, snooze_until: '2999-01-01T10:00Z' })).not.toContain('Snoozed until')
   expect(await seen({ state: 'snoozed', snooze_until: '2999-01-01T10:00Z' })).toContain('Snoozed until')

@@ -94,7 +94,14 @@ function actionsOf(ask: Ask, story: CaseStory): SafeHtml[] {
     label: t('cases.ignore'),
     role,
     tone: 'danger',
-    fields: [seen, { ...reasonField(t, true, 'cases.ignore_hint'), maxlength: 2000 }],
+    fields: [
+      seen,
+      {
+        ...reasonField(t),
+        maxlength: 2000,
+        hint: t('cases.ignore_hint', { next: t(`cases.next.${ignoredOf(story)}`) }),
+      },
+    ],
   })
   const assignToMe = actionForm(ask, {
     to: to('assign'),
@@ -195,9 +202,10 @@ const BY_RETRIES: ReadonlySet<string> = new Set([
 function nextWords(ask: Ask, story: CaseStory): Words[] {
   const { t } = ask
   const { state, next_retry_at, snooze_until } = story
-  const next = nextOf(story)
+  const next = state === 'ignored' ? ignoredOf(story) : state
   const again = state === 'open' ? next_retry_at : null
   return [
+    state === 'ignored' ? t('cases.accepted') : null,
     t(`cases.next.${next}`, {
       key: short(story.blocked_by ?? ''),
       time: snooze_until ? timeText(ask, snooze_until) : '',
@@ -212,12 +220,11 @@ function nextWords(ask: Ask, story: CaseStory): Words[] {
   ]
 }
 
-/** Which text says what comes next: what is not of HR's row does not reopen when that changes. */
-function nextOf({ state, entity, operation, category }: CaseStory) {
-  if (state !== 'ignored') return state
+/** Which text says what becomes of an ignored case: what is not of HR's row does not reopen when that changes. */
+function ignoredOf({ entity, operation, category }: CaseStory) {
   if (category === 'unknown_payer') return 'ignored_payer'
   if (entity === 'enterprise') return 'ignored_field'
-  return entity === 'mirror' || operation === 'bind-openid' ? 'ignored_call' : state
+  return entity === 'mirror' || operation === 'bind-openid' ? 'ignored_call' : 'ignored'
 }
 
 /** What a retry waits for, if anything. */

@@ -113,7 +113,7 @@ export const cases = {
   'cases.assign_hint': 'Leave it empty to unassign.',
   'cases.snooze_reason': 'Reason (optional)',
   'cases.ignore_hint':
-    'The case is closed as accepted until HR changes the row. The reason is recorded in the audit with your name.',
+    'The case is closed as accepted. {next} The reason is recorded in the audit with your name.',
   'cases.comment_text': 'Comment',
   'cases.comment_hint': 'Everyone who opens the case can read it. Name a user with @ to tell them of it.',
   'cases.needs_reason': 'Ignoring a case needs a reason: say why this is acceptable.',
@@ -167,12 +167,12 @@ export const cases = {
   'cases.next.held': 'HR has changed the employee. It is retried once run {run} is decided.',
   'cases.next.snoozed': 'Snoozed until {time}; then dirsync retries it by itself.',
   'cases.next.stopped': 'But not before “{job}”, which is paused or off, runs again.',
-  'cases.next.ignored': 'It was accepted as it is. It reopens when HR changes the row.',
+  'cases.accepted': 'It was accepted as it is.',
+  'cases.next.ignored': 'It reopens when HR changes the row.',
   'cases.next.ignored_field':
-    'It was accepted as it is. dirsync still probes the field by itself, and the case reopens when more is withheld.',
-  'cases.next.ignored_payer':
-    'It was accepted as it is. It stays accepted, and ends once HR has the employee.',
-  'cases.next.ignored_call': 'It was accepted as it is. It reopens when it fails for another reason.',
+    'dirsync still probes the field by itself, and the case reopens when more is withheld.',
+  'cases.next.ignored_payer': 'It stays accepted, and ends once HR has the employee.',
+  'cases.next.ignored_call': 'It reopens when it fails for another reason.',
   'cases.next.resolved': 'There is nothing left to do.',
   'cases.meaning': 'What does this mean?',
   'cases.same_cause': 'All cases with this cause',
