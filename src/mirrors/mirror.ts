@@ -301,12 +301,12 @@ export async function noteMirrorAttempt(
 }
 
 /**
- * Ends a run that has nothing left to read: failed when the platform refused a part or stayed away, or when every enterprise
- * was halted; else done. Its outcomes count what was given up without being read. Null when it is not over.
+ * Ends a run that has nothing left to read: failed when the platform refused a part, now or before, or stayed away, or when every
+ * enterprise was halted; else done. Its outcomes count what was given up without being read. Null when it is not over.
  */
 export async function finishMirrorRun(
   db: ClientBase,
-  { id }: MirrorRun,
+  { id, kind }: MirrorRun,
 ): Promise<{ state: 'done' | 'failed'; message: Said | null } | null> {
   const { rows } = await db.query<{ state: 'done' | 'failed'; message: Said | null }>(
     `with ended as materialized (
@@ -317,7 +317,7 @@ export async function finishMirrorRun(
      )
      update dirsync.sync_run
      set state = case
-           when exists (select from dirsync.attempt where run_id = sync_run.id and outcome = 'parked') then 'failed'
+           when $2 or exists (select from dirsync.attempt where run_id = sync_run.id and outcome = 'parked') then 'failed'
            when message is not null
                 and not exists (select from dirsync.attempt
                                 where run_id = sync_run.id and outcome in ('in_sync', 'updated')) then 'failed'
@@ -328,7 +328,7 @@ export async function finishMirrorRun(
      from ended, unread
      where id = $1 and state = 'running' and not exists (select from dirsync.mirror_task where run_id = $1)
      returning state, message`,
-    [id],
+    [id, await isRefused(db, kind)],
   )
   await endLostRetries(db)
   return rows[0] ?? null
