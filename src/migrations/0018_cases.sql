@@ -407,6 +407,14 @@ create index bulk_action_undoes on dirsync.bulk_action (undoes) where undoes is 
 -- One that was stopped may be followed by another, for what it has not reached.
 create unique index bulk_action_undone on dirsync.bulk_action (undoes) where state <> 'stopped';
 
+create function dirsync.bulk_undo_ends(bulk dirsync.bulk_action) returns timestamptz
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select greatest(bulk.finished_at, max(u.finished_at)) + dirsync.undo_time()
+  from dirsync.bulk_action u where u.undoes = bulk.id
+$$;
+comment on function dirsync.bulk_undo_ends is
+  'Until when an action of many cases can be taken back: ten minutes after its end, or that of an undo that was stopped.';
+
 create function dirsync.bulk_undo(id bigint, actor text) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -426,7 +434,7 @@ begin
       jsonb_build_object('id', id, 'name', undone.requested_by, 'time', dirsync.moment(undone.created_at)));
   end if;
   if bulk.action not in ('ignore', 'snooze', 'assign') or cases = '{}' or bulk.finished_at is null
-     or bulk.finished_at < now() - dirsync.undo_time() then
+     or dirsync.bulk_undo_ends(bulk) < now() then
     perform dirsync.refuse('DS409', 'said.no_bulk_undo', jsonb_build_object('id', id));
   end if;
   perform dirsync.note_command('bulk_undo', null, jsonb_build_object('bulk', id, 'cases', cardinality(cases)));
@@ -447,8 +455,8 @@ begin
   return undone.id;
 end $$;
 comment on function dirsync.bulk_undo is
-  'Has a bulk ignore, snooze or assignment taken back in the background, up to ten minutes after it ended: of each '
-  'case to which nothing happened since. Returns the number of the action that does it.';
+  'Has a bulk ignore, snooze or assignment taken back in the background, up to ten minutes after it ended, or an undo of it '
+  'was stopped: of each case to which nothing happened since. Returns the number of the action that does it.';
 
 create or replace function dirsync.bulk_act(bulk dirsync.bulk_action, item dirsync.bulk_item) returns text
 language plpgsql set search_path = pg_catalog, pg_temp as $$

@@ -198,6 +198,12 @@ describe('an action', () => {
     const first = await undoBulk(store.pool, LI, id)
     await expect(undoBulk(store.pool, LI, id)).rejects.toMatchObject({ code: 'COMMAND_CONFLICT' })
     await store.pool.query('select dirsync.bulk_step(1, 1)')
+    // The time begins anew with its end, for who has stopped it to look into something.
+    await store.pool.query(
+      `update dirsync.bulk_action set finished_at = now() - interval '11 minutes' where id = $1`,
+      [id],
+    )
+    expect(await readBulk(store.pool, id)).toMatchObject({ undoable_until: null })
     await stopBulk(store.pool, LI, first)
     expect(await readBulk(store.pool, id)).toMatchObject({
       ...{ undone_by: first, undone_in_part: true },

@@ -46,9 +46,9 @@ const COLUMNS = `id, action, filter, arguments, state, total, more, categories, 
   requested_by, reason, created_at, confirmed_at, started_at, finished_at, undoes,
   (select max(u.id) from ${UNDONE}) as undone_by,
   exists (select from ${UNDONE}) and not exists (select from ${UNDONE} and u.state <> 'stopped') as undone_in_part,
-  (select bulk_action.finished_at + dirsync.undo_time()
-   where action in ('ignore', 'snooze', 'assign') and done > 0
-     and bulk_action.finished_at > now() - dirsync.undo_time()
+  (select dirsync.bulk_undo_ends(bulk_action)
+   where action in ('ignore', 'snooze', 'assign') and done > 0 and finished_at is not null
+     and dirsync.bulk_undo_ends(bulk_action) > now()
      and not exists (select from ${UNDONE} and u.state <> 'stopped')) as undoable_until`
 
 /** Null if there is no such action (any more). */
