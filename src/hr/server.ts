@@ -23,8 +23,8 @@ import type { Dialect, Mapping, MappingFile } from './statement.ts'
  *     array                its items, joined by commas; null items are left out
  *     json                 as the server prints it; the null of JSON is null
  *
- * A user id that is a decimal keeps its zeros: it is a name. `enterprise_code` and `userid` never hold the character 0, as none
- * of our keys can: it is left out of an enterprise code, and a user id that holds it is null.
+ * A user id or an enterprise code that is a decimal keeps its zeros: it is a name. Neither ever holds the character 0, as none of
+ * our keys can: it is left out of an enterprise code, and a user id that holds it is null.
  */
 export interface HrServer {
   readonly kind: HrKind

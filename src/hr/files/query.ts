@@ -88,9 +88,7 @@ function textOf({ mapping, defaultEnterprise }: HrQuery, name: string): string {
   if (name === 'userid')
     return type === 'VARCHAR'
       ? `case when contains(${value}, chr(0)) then null else trim(${value}, ' ') end`
-      : type.startsWith('DECIMAL')
-        ? `${value}::varchar`
-        : plainText(value, type)
+      : nameText(value, type)
   if (name === 'active' && type === 'VARCHAR') return `trim(${value}, ' ')`
   if (name === 'updated_at') return `${moment(column)}::varchar`
   if (name === 'closed_at') return `epoch(${moment(column)})::varchar`
@@ -101,7 +99,13 @@ function textOf({ mapping, defaultEnterprise }: HrQuery, name: string): string {
 function enterpriseText(column: MappedColumn | undefined, defaultEnterprise: string): string {
   const otherwise = literal(defaultEnterprise)
   if (!column) return otherwise
-  return `coalesce(nullif(trim(replace(${m(column)}::varchar, chr(0), ''), ' '), ''), ${otherwise})`
+  const text = nameText(m(column), column.type)
+  return `coalesce(nullif(trim(replace(${text}, chr(0), ''), ' '), ''), ${otherwise})`
+}
+
+/** A decimal that is a name keeps its zeros. */
+function nameText(value: string, type: string): string {
+  return type.startsWith('DECIMAL') ? `${value}::varchar` : plainText(value, type)
 }
 
 /** A timestamp without a zone is in China's time, the session's zone. */

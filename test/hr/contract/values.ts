@@ -271,6 +271,19 @@ export function valueContract(contract: Contract): void {
       expect(unmapped).toContain("it's \\\\\t1\tn")
     })
 
+    contract.test('double', 'of enterprises that are numbers, as any number prints', async () => {
+      const table = await contract.place.table('numbered', { id: 'key', company: 'double' }, [
+        ['1', '1001'],
+        ['2', '0.5'],
+        ['3', null],
+      ])
+      const sql = `select id as userid, company as enterprise_code, 'n' as name from ${table}`
+      expect(await lines(sql, 'D')).toEqual(['0.5\t2\tn', '1001\t1\tn', 'D\t3\tn'])
+      const source = contract.source(sql, { defaultEnterpriseCode: 'D' })
+      const keys = [key('1', '1001'), key('2', '0.5'), key('3', 'D')]
+      expect([...(await source.lookup(keys)).keys()].sort()).toEqual(keys.map(keyText).sort())
+    })
+
     contract.test('character 0', 'and none that no key can have', async () => {
       const table = await contract.place.table('zeros', { id: 'text', company: 'text' }, [
         ['a\0', 'C'],
