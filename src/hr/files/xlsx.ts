@@ -7,7 +7,8 @@ import { FileProblem, isFilled, type Row } from './text.ts'
 
 /**
  * Reads Excel workbooks row by row: a zip of XML, of which only the shared texts are held in memory. Every value is text: a day
- * is yyyy-MM-dd, a number has the 15 digits that Excel shows, and the zeros that its format puts before them; a text is as it is.
+ * is yyyy-MM-dd, or MM-dd where Excel shows no year; a number has the 15 digits that Excel shows, and the zeros that its format
+ * puts before them; a text is as it is.
  */
 
 /** Shared texts that are held, outside of V8's heap. A million employees with ten texts each, all different, have less. */
@@ -208,8 +209,8 @@ function unescaped(text: string): string {
 
 /** How a cell shows a number. */
 interface Style {
-  /** As a day or a time. */
-  isDate: boolean
+  /** As a day or a time; as a day without its year; null: as a number. */
+  date: 'full' | 'yearless' | null
   /** Of a whole number; empty: its digits alone. */
   shape: readonly Piece[]
 }
@@ -217,7 +218,7 @@ interface Style {
 /** A text, or the place of a digit, with what stands there if the number has none. */
 type Piece = { text: string } | { digit: '0' | '' }
 
-const PLAIN: Style = { isDate: false, shape: [] }
+const PLAIN: Style = { date: null, shape: [] }
 
 /**
  * The first section of a format such as `"E"0000;[Red]-0000`, which is that of positive numbers, if it has only colours, texts
@@ -235,6 +236,8 @@ const DATE_FORMATS = [
   [45, 47],
   [50, 58],
 ] as const
+/** Those of a month and a day; from 28 on, as Excel in Chinese has them. */
+const YEARLESS_FORMATS: ReadonlySet<number> = new Set([16, 28, 29, 51, 53, 54, 58])
 
 async function cellStyles(stream: Readable | null): Promise<Style[]> {
   const own = new Map<string, Style>()
@@ -245,9 +248,7 @@ async function cellStyles(stream: Readable | null): Promise<Style[]> {
       if (name === 'numFmt') own.set(numFmtId, styleOf(formatCode))
       else if (name === 'cellXfs') isOfCells = true
       else if (name === 'xf' && isOfCells) {
-        const id = Number(numFmtId)
-        const isDate = DATE_FORMATS.some(([from, to]) => id >= from && id <= to)
-        styles.push(own.get(numFmtId) ?? { ...PLAIN, isDate })
+        styles.push(own.get(numFmtId) ?? { ...PLAIN, date: builtInDate(Number(numFmtId)) })
       }
       if (styles.length > MOST_STYLES || own.size > MOST_STYLES) throw tooBig()
     },
@@ -258,8 +259,13 @@ async function cellStyles(stream: Readable | null): Promise<Style[]> {
   return styles
 }
 
+function builtInDate(id: number): Style['date'] {
+  if (YEARLESS_FORMATS.has(id)) return 'yearless'
+  return DATE_FORMATS.some(([from, to]) => id >= from && id <= to) ? 'full' : null
+}
+
 function styleOf(format: string): Style {
-  return { isDate: showsDate(format), shape: shapeOf(format) }
+  return { date: dateOf(format), shape: shapeOf(format) }
 }
 
 /** Empty also for one place with a text after it, as in `0"级"`: that is an amount with its unit. */
@@ -275,22 +281,25 @@ function shapeOf(format: string): Piece[] {
   return places.length === 0 || isAmount ? [] : pieces
 }
 
-/** Ignores a format's literal texts, colours and languages. */
-function showsDate(format: string): boolean {
+/** Ignores a format's literal texts, colours and languages. With a time of day it is a moment, of which the year is needed. */
+function dateOf(format: string): Style['date'] {
   const bare = format.replace(/"[^"]*"|\\.|_.|\*.|\[(?!h+\]|m+\]|s+\])[^\]]*\]/gi, '')
-  return /[ymdhs]/i.test(bare) && !/general/i.test(bare)
+  if (!/[ymdhs]/i.test(bare) || /general/i.test(bare)) return null
+  return /m/i.test(bare) && /d/i.test(bare) && !/[yebhs]/i.test(bare) ? 'yearless' : 'full'
 }
 
 const DAY_MS = 86_400_000
 
 /** A day's number as Excel counts, in which 1900 is a leap year; null for one that Excel shows as ########. */
-function dateText(serial: number, epoch: Epoch): string | null {
+function dateText(serial: number, date: Style['date'], epoch: Epoch): string | null {
+  if (date === null) return null
   const days = epoch === 1904 ? serial + 1462 : serial < 60 ? serial + 1 : serial
-  const date = new Date(Math.round(days * DAY_MS) - 25_569 * DAY_MS)
-  if (serial < 0 || Number.isNaN(date.getTime()) || date.getUTCFullYear() > 9999) return null
-  const [day = '', time = ''] = date.toISOString().slice(0, 23).split('T')
+  const moment = new Date(Math.round(days * DAY_MS) - 25_569 * DAY_MS)
+  if (serial < 0 || Number.isNaN(moment.getTime()) || moment.getUTCFullYear() > 9999) return null
+  const [day = '', time = ''] = moment.toISOString().slice(0, 23).split('T')
   const seconds = withoutTrailingZeros(time)
   if (serial < 1) return seconds
+  if (date === 'yearless') return day.slice('yyyy-'.length)
   return seconds === '00:00:00' ? day : `${day} ${seconds}`
 }
 
@@ -397,7 +406,7 @@ function cellText(
   if (type === 'd') return value.replace('T', ' ').replace(/ 00:00:00(?:\.0+)?Z?$/, '')
   if (type === 'e')
     throw new FileProblem(file => message('said.file_formula', { file, value, cell: place, sheet }))
-  return (style.isDate ? dateText(Number(value), epoch) : null) ?? inShape(numberText(value), style)
+  return dateText(Number(value), style.date, epoch) ?? inShape(numberText(value), style)
 }
 
 /** From a cell reference, such as 27 for AB7. */

@@ -143,6 +143,40 @@ test('what Excel shows as a day or a time is one', async () => {
   ).toEqual([...['00:00:00', '2024-02-29']])
 })
 
+test('a day whose year Excel does not show has none: it filled one in', async () => {
+  const values: [format: string, value: string, shown: string][] = [
+    ['m"月"d"日";@', '46086', '03-05'],
+    ['[$-409]d-mmm;@', '46086', '03-05'],
+    ['m/d dddd', '46086.5', '03-05'],
+    ['mm-dd', '45351', '02-29'],
+    // With a time of day it is a moment, of which the year is needed.
+    ['m/d h:mm', '46086.5', '2026-03-05 12:00:00'],
+    ['d h:mm', '46086', '2026-03-05'],
+    ['yyyy"年"m"月"', '46086', '2026-03-05'],
+    ['[$-404]e"年"m"月"d"日"', '46086', '2026-03-05'],
+    ['yy-m-d', '46086', '2026-03-05'],
+    ['mmm', '46086', '2026-03-05'],
+    ['m/d', '20240105', '20240105'],
+    ['m/d', '0.5', '12:00:00'],
+  ]
+  const builtIn = {
+    16: '03-05',
+    17: '2026-03-05',
+    28: '03-05',
+    30: '2026-03-05',
+    57: '2026-03-05',
+    58: '03-05',
+  }
+  const cells = [...values.map(([, value]) => value), ...Object.keys(builtIn).map(() => '46086')]
+  const book = workbook([staff(...cells.map((value, i) => `<c s="${7 + i}"><v>${value}</v></c>`))], {
+    formats: values.map(([format]) => format),
+    moreStyles: Object.keys(builtIn)
+      .map(id => `<xf numFmtId="${id}"/>`)
+      .join(''),
+  })
+  expect(await remarks(book)).toEqual([...values.map(([, , shown]) => shown), ...Object.values(builtIn)])
+})
+
 test('cells stand where they say, rows of blanks are none, and further sheets are further tables', async () => {
   const hr = await delivered()
   const first: SheetXml = {
