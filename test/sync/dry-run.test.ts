@@ -214,6 +214,16 @@ describe('a dry run', () => {
     const found = await dryRun(`${TODAY} union all ${TODAY} where userid = 'e1'`)
     expect(found.summary).toMatchObject({ verdict: 'source_suspect', compared: {} })
   })
+
+  test('before the first run, of more rows than dirsync may expect, is measured by the mapping in use', async () => {
+    await place.hr.query(
+      `insert into person (userid, name) select 'e' || i, 'n' from generate_series(1, 100001) i`,
+    )
+    expect(await dryRun(TODAY)).toMatchObject({
+      state: 'done',
+      summary: { rows: 100_001, rowsToday: 100_001, compared: {} },
+    })
+  })
 })
 
 describe('a SELECT that is wrong', () => {

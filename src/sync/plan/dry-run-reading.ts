@@ -81,7 +81,6 @@ export async function carryOutDryRun(
   const { pool } = deps
   const progress = new Progress(pool, id)
   try {
-    progress.most = await mostRows(pool)
     const found = await find(deps, sql, progress, AbortSignal.any([stop, progress.tooMany]))
     await progress.end()
     await store(pool, id, found)
@@ -92,18 +91,19 @@ export async function carryOutDryRun(
   }
 }
 
-async function mostRows(pool: Pool): Promise<number> {
-  const { rows } = await pool.query<{ known: number }>(
+/** @param today rows of today's mapping: before the first run no employee is known */
+async function mostRows(db: PoolClient, today: number): Promise<number> {
+  const { rows } = await db.query<{ known: number }>(
     `select coalesce(sum(n), 0)::int as known from dirsync.tally where source = 'employee'`,
   )
-  return Math.max(LEAST_LIMIT, MOST_TIMES * onlyRow(rows).known)
+  return Math.max(LEAST_LIMIT, MOST_TIMES * Math.max(onlyRow(rows).known, today))
 }
 
 function tooMany(most: number): Message {
   return message('said.too_many_rows', { limit: most.toLocaleString('en') })
 }
 
-/** More rows than this many times today's employees, and a hundred thousand, indicate a join without its condition. */
+/** More rows than this many times the employees, and a hundred thousand, indicate a join without its condition. */
 const MOST_TIMES = 10
 const LEAST_LIMIT = 100_000
 
@@ -131,12 +131,13 @@ async function find(
   const now = await snapshot.inspect({ file: TRIED, sql })
   const today = await snapshot.inspect(file)
   return await rolledBack(pool, async db => {
+    progress.phase('today')
+    await stageSide(db, 'today_row', await snapshot.scan(today, signal, progress.read), codes, signal)
+    progress.most = await mostRows(db, progress.rowsOfPhase)
     progress.phase('plan')
     const plan = await planWith(db, source, snapshot, now, limits, progress, signal)
     progress.phase('new')
     await stageSide(db, 'new_row', await snapshot.scan(now, signal, progress.read), codes, signal)
-    progress.phase('today')
-    await stageSide(db, 'today_row', await snapshot.scan(today, signal, progress.read), codes, signal)
     progress.phase('compare')
     const figures = await compareSides(db)
     const entities = await withValues(snapshot, now, today, await someDifferences(db, STORED), signal)
@@ -245,9 +246,9 @@ class Progress {
   #phase: string | null = null
   #rows = 0
   /** Of the current reading. */
-  #rowsOfPhase = 0
+  rowsOfPhase = 0
   readonly #tooMany = new AbortController()
-  /** Most rows of one reading. */
+  /** Most rows of one reading; none while today's mapping is read. */
   most = Number.POSITIVE_INFINITY
   #told = ''
   #telling: Promise<unknown> = Promise.resolve()
@@ -258,9 +259,9 @@ class Progress {
     this.#timer = setInterval(() => this.#tell(), PROGRESS_MS)
   }
 
-  phase(phase: 'plan' | 'new' | 'today' | 'compare'): void {
+  phase(phase: 'today' | 'plan' | 'new' | 'compare'): void {
     this.#phase = phase
-    this.#rowsOfPhase = 0
+    this.rowsOfPhase = 0
     this.#tell()
   }
 
@@ -273,9 +274,9 @@ class Progress {
   read = (chunk: Buffer): void => {
     for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, at + 1)) {
       this.#rows++
-      this.#rowsOfPhase++
+      this.rowsOfPhase++
     }
-    if (this.#rowsOfPhase > this.most) this.#tooMany.abort()
+    if (this.rowsOfPhase > this.most) this.#tooMany.abort()
   }
 
   async end(): Promise<void> {
