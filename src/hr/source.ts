@@ -117,9 +117,9 @@ export class HrSource {
     return this.#options.departmentsSql !== null
   }
 
-  /** @throws MappingError when a text cannot be one SELECT; the server is not queried */
-  assertSelect(mapping: MappingFile): void {
-    this.#checked(mapping)
+  /** The SELECT of a text. @throws MappingError when it cannot be one; the server is not queried */
+  selectOf(mapping: MappingFile): string {
+    return this.#checked(mapping).sql
   }
 
   /** Reads both mappings, their files included, and checks them without reading a row. */

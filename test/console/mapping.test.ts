@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { tryEmployee } from '../../src/console/mapping/query.ts'
+import { readDryRunResult, tryEmployee } from '../../src/console/mapping/query.ts'
 import { readMappingPage } from '../../src/console/mapping/read.ts'
-import { WHOLE } from '../../src/hr/sources.ts'
+import { HrSources, WHOLE } from '../../src/hr/sources.ts'
+import { requestDryRun } from '../../src/sync/plan/dry-run.ts'
 import { PlanUnderTest } from '../sync/plan-under-test.ts'
 import { worded } from '../texts/worded.ts'
 
@@ -91,4 +92,14 @@ describe('trying one employee', () => {
       error: expect.stringMatching(/nonsense/),
     })
   })
+})
+
+test.each([
+  ['as it is', MAPPING, true],
+  ['with a semicolon and words after it', `${MAPPING} ;\r\n-- of today\r\n`, true],
+  ['another one', OTHER, false],
+])('a dry run knows the mapping in use, %s', async (_, sql, isInUse) => {
+  const deps = { pool: place.store.pool, hr: HrSources.one(place.source(`${MAPPING};\n`)) }
+  const id = await requestDryRun(deps, { actor: 'console:ann' }, { sql, source: '' })
+  expect((await readDryRunResult(deps, id, { limit: 1 })).adopt).toMatchObject({ is_in_use: isInUse })
 })

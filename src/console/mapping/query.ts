@@ -147,10 +147,11 @@ export async function readDryRunResult(
   const found = await readDryRun(pool, id)
   if (!found) throw new Problem('not_found', message('said.no_such_dry_run', { id }))
   const { cursor: after, limit, what: reason } = query
+  const source = found.source === '' ? hr.all[0] : hr.named(found.source)
   const others = found.source === '' ? [] : hr.all.filter(({ name }) => name !== found.source)
   const [page, file, ...files] = await Promise.all([
     dryRunPage(pool, id, { after, limit, reason }),
-    employeesFile(found.source === '' ? hr.all[0] : hr.named(found.source)),
+    employeesFile(source),
     ...others.map(employeesFile),
   ])
   const { summary } = found
@@ -173,11 +174,14 @@ export async function readDryRunResult(
       empty: summary.empty,
       stored: summary.stored,
     },
-    adopt: file && {
-      file: file.file,
-      is_in_use: statementOf(file.sql) === statementOf(found.mapping),
-      shared_with: others.flatMap((other, i) => (files[i]?.file === file.file ? [other.name] : [])),
-    },
+    adopt:
+      source && file
+        ? {
+            file: file.file,
+            is_in_use: isInUse(source, file, found.mapping),
+            shared_with: others.flatMap((other, i) => (files[i]?.file === file.file ? [other.name] : [])),
+          }
+        : null,
     ...page,
   }
 }
@@ -190,6 +194,17 @@ export function withoutKeys(result: DryRunResult): DryRunResult {
     summary: summary && { ...summary, verdict_message: null, departments: [] },
     items: [],
     next: null,
+  }
+}
+
+/** Whether a text has the SELECT of the mapping in use; what follows its final semicolon counts in neither. */
+function isInUse({ hr }: NamedSource, { file, sql }: MappingFile, text: string): boolean {
+  try {
+    return statementOf(hr.selectOf({ file, sql: text })) === statementOf(sql)
+  } catch (error) {
+    // It was one when it was tried: of a source of another kind.
+    if (error instanceof MappingError) return false
+    throw error
   }
 }
 

@@ -55,7 +55,7 @@ export async function requestDryRun(
   asker: Asker,
   mapping: TriedMapping,
 ): Promise<number> {
-  sourceOf(hr, mapping.source).hr.assertSelect({ file: TRIED, sql: mapping.sql })
+  sourceOf(hr, mapping.source).hr.selectOf({ file: TRIED, sql: mapping.sql })
   return insertDryRun(pool, asker, mapping, 'requested')
 }
 
@@ -113,7 +113,7 @@ export async function dryRunNow(
   mapping: TriedMapping,
   options: { signal: AbortSignal; begun?: (id: number) => void },
 ): Promise<{ id: number; mistake: Mistake | null }> {
-  sourceOf(deps.hr, mapping.source).hr.assertSelect({ file: TRIED, sql: mapping.sql })
+  sourceOf(deps.hr, mapping.source).hr.selectOf({ file: TRIED, sql: mapping.sql })
   for (;;) {
     const done = await whileLocked(deps.pool, 'dryRun', async () => {
       const id = await insertDryRun(deps.pool, asker, mapping, 'running')
