@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { PostgresClient, surviveDrops } from '../../lib/database.ts'
+import { within } from '../../lib/waiting.ts'
 import { message } from '../../texts/message.ts'
 import { HrTooSlowError, HrUnavailableError, mappingRefused, placeAfter } from '../errors.ts'
 import {
@@ -145,11 +146,14 @@ export class PostgresServer implements HrServer {
     return this.#pool.end()
   }
 
-  /** Runs work on a connection of its own: the pool's connections pipeline, which the gate's protocol does not allow. */
+  /**
+   * Runs work on a connection of its own: the pool's connections pipeline, which the gate's protocol does not allow. It has the
+   * time of a look-up, as a lock on one of HR's tables may last.
+   */
   async #alone<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
     const client = await connectClient(this.#url)
     try {
-      return await work(client)
+      return await within(LOOKUP_MS, work(client), () => new HrTooSlowError(LOOKUP_MS))
     } catch (error) {
       throw toHrError(error)
     } finally {

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { toDesired } from '../../../src/directory/desired.ts'
 import { type EmployeeKey, keyText } from '../../../src/directory/employee.ts'
+import { LOOKUP_MS } from '../../../src/hr/server.ts'
+import { WAITING_FOR_A_LOCK } from '../../sync/store-under-test.ts'
+import { errorOf } from '../contract/source-under-test.ts'
 import { hrDatabase, hrSource, rowsOf } from '../hr-database.ts'
 
 /* What only PostgreSQL has, besides what contract.test.ts shows. */
@@ -111,6 +114,33 @@ test.each([
   const source = hrSource(database.url, 'select id as userid, nick as name from staff')
   const found = await source.lookup([present, ...absent].map(userid => key(userid)))
   expect([...found]).toEqual([[keyText(key(present)), { enterprise_code: '', userid: present, name: 'n' }]])
+})
+
+test('a mapping whose table is locked is given up as a look-up is', async () => {
+  const { url, pool } = await hrDatabase(
+    `create table staff (id text, nick text); insert into staff values ('1', 'n')`,
+  )
+  const source = hrSource(url, 'select id as userid, nick as name from staff')
+  const waiting = async () => (await pool.query(WAITING_FOR_A_LOCK)).rowCount
+  await using locks = await pool.connect().then(client => ({
+    client,
+    [Symbol.asyncDispose]: async () => {
+      await client.query('rollback')
+      client.release()
+    },
+  }))
+  await locks.client.query('begin; lock table staff in access exclusive mode')
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const error = errorOf(source.lookup([key('1')]))
+  await expect.poll(waiting).toBe(1)
+  vi.advanceTimersByTime(LOOKUP_MS)
+  expect(await error).toMatchObject({ name: 'HrTooSlowError', code: 'HR_UNAVAILABLE' })
+  vi.useRealTimers()
+  // Its server stops waiting, too.
+  await expect.poll(waiting).toBe(0)
+  await locks.client.query('rollback')
+  expect((await source.lookup([key('1')])).get(keyText(key('1')))).toMatchObject({ name: 'n' })
 })
 
 test('a moment before all others is none: its row is read whenever newer ones are', async () => {
