@@ -6,6 +6,7 @@ import { type EmployeeKey, qualified } from '../directory/employee.ts'
 import { maskKey } from '../directory/masking.ts'
 import { readsWholeSaid } from '../doctor/remote.ts'
 import type { HrDelivery } from '../hr/server.ts'
+import { MappingError } from '../hr/source.ts'
 import { findingsOfTimes, type TimesFinding } from '../hr/updated-times.ts'
 import { createLogger } from '../lib/logger.ts'
 import { leaversAbound } from '../sync/runs/safety.ts'
@@ -104,10 +105,17 @@ async function check(options: CheckOptions): Promise<void> {
   if (!found.isClean) throw new FailedError('')
 }
 
+function departmentsOf({ departments }: HrCheck) {
+  return departments instanceof MappingError
+    ? { departments: null, mistake: departments.said }
+    : { departments, mistake: null }
+}
+
 // Output for people
 
 function printCheck(found: HrCheck, program: string, options: CheckOptions): void {
-  const { source, rows, active, leavers, departments, columns } = found
+  const { source, rows, active, leavers, columns } = found
+  const { departments, mistake } = departmentsOf(found)
   print(colours.bold(say('hr_check.head', { product: source.product, file: source.mapping })))
   printFacts([
     [say('hr_check.rows'), say('hr_check.rows_read', { rows, active, leavers })],
@@ -136,9 +144,11 @@ function printCheck(found: HrCheck, program: string, options: CheckOptions): voi
     ...times.filter(({ key }) => key === 'doctor.in_future').flatMap(timesFacts),
   ])
   printFindings(say('hr_check.shared'), found.alike.flatMap(likenessFacts))
-  if (departments && departments.findings.length > 0) {
+  const findings = departments?.findings ?? []
+  if (mistake || findings.length > 0) {
     printTitle(say('hr_check.in_departments'))
-    for (const finding of departments.findings) printDepartments(finding)
+    if (mistake) printText(said(mistake) ?? '')
+    for (const finding of findings) printDepartments(finding)
   }
   printFindings(say('hr_check.hints'), [
     fieldsFact('write_only', found.writeOnly),
@@ -287,7 +297,8 @@ function fieldsFact(what: 'write_only' | 'unmanaged', fields: string[]): Fact {
 // Output for programs
 
 function documentOf(found: HrCheck) {
-  const { source, rows, columns, broken, alike, departments } = found
+  const { source, rows, columns, broken, alike } = found
+  const { departments, mistake } = departmentsOf(found)
   const key = ({ enterpriseCode, userid }: EmployeeKey) => ({
     enterprise_code: enterpriseCode,
     userid: maskKey(userid),
@@ -339,6 +350,7 @@ function documentOf(found: HrCheck) {
         count_is_exact: isExact,
       })),
     },
+    departments_error: mistake,
     write_only: found.writeOnly,
     unmanaged: found.unmanaged,
     look_ups_read_whole: found.readWhole,

@@ -47,11 +47,14 @@ export class HrSnapshot implements AsyncDisposable {
 
   /** Checks a mapping without reading a row. @throws MappingError, HrUnavailableError */
   async inspect({ file, sql }: MappingFile): Promise<EmployeeMapping> {
-    const { departmentsFile } = this.#options
     const select = singleSelect({ file, sql }, this.#server.dialect)
-    const mapping = await inspectEmployees(this.#session, { file, sql: select })
-    if (departmentsFile !== null) assertDepartments(mapping, departmentsFile)
-    return mapping
+    return inspectEmployees(this.#session, { file, sql: select })
+  }
+
+  /** @throws MappingError when there is a mapping of departments, which lacks something in this one of the employees */
+  assertDepartments(employees: EmployeeMapping): void {
+    const { departmentsFile } = this.#options
+    if (departmentsFile !== null) assertDepartments(employees, departmentsFile)
   }
 
   /**
@@ -73,7 +76,8 @@ export class HrSnapshot implements AsyncDisposable {
    * All departments, with all their problems and the columns of their mapping. Needs a mapping of them.
    * @throws MappingError, HrUnavailableError
    */
-  async departments({ file, sql }: MappingFile) {
+  async departments({ file, sql }: MappingFile, employees: EmployeeMapping) {
+    assertDepartments(employees, file)
     const select = singleSelect({ file, sql }, this.#server.dialect)
     const mapping = await inspectDepartments(this.#session, { file, sql: select })
     const { defaultEnterprise } = this.#options

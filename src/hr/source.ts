@@ -455,7 +455,7 @@ export class HrSource {
 }
 
 /** What there is of a mapping, or what is wrong with it. */
-function orMistake<T>(mapping: Promise<T>): Promise<T | MappingError> {
+export function orMistake<T>(mapping: Promise<T>): Promise<T | MappingError> {
   return mapping.catch(error => {
     if (error instanceof MappingError) return error
     throw error

@@ -16,7 +16,14 @@ import { HrDataError } from '../hr/errors.ts'
 import { ScanRows } from '../hr/scan.ts'
 import type { HrDelivery, HrKind, TableReadWhole } from '../hr/server.ts'
 import type { HrSnapshot } from '../hr/snapshot.ts'
-import type { EmployeeMapping, HrEmployeeRow, HrScan, HrSource } from '../hr/source.ts'
+import {
+  type EmployeeMapping,
+  type HrEmployeeRow,
+  type HrScan,
+  type HrSource,
+  MappingError,
+  orMistake,
+} from '../hr/source.ts'
 import type { MappingFile } from '../hr/statement.ts'
 import { type UpdatedTimes, UpdatedTimesCollector } from '../hr/updated-times.ts'
 import { message } from '../texts/message.ts'
@@ -61,8 +68,8 @@ export interface HrCheck {
   doubts: Doubt[]
   /** Null where `updated_at` is not mapped. */
   times: UpdatedTimes | null
-  /** Null without a mapping of departments. */
-  departments: DepartmentFigures | null
+  /** Null without a mapping of departments; what is wrong with it, which concerns departments alone. */
+  departments: DepartmentFigures | MappingError | null
   /** Mapped, and never shown by the platform. */
   writeOnly: EmployeeField[]
   /** Not mapped: never read, compared or sent. */
@@ -119,7 +126,7 @@ export async function checkHr(hr: HrSource, options: CheckOptions): Promise<HrCh
   // Whatever HR's server is doing: it notices within seconds that the client is gone.
   using _listening = addAbortListener(signal, () => void snapshot[Symbol.asyncDispose]())
   const mapping = await snapshot.inspect(files.employees)
-  const departments = files.departments && (await snapshot.departments(files.departments))
+  const departments = files.departments && (await orMistake(snapshot.departments(files.departments, mapping)))
   const delivery = (await hr.delivery()) ?? null
   const readWhole = await hr.lookupReadsWhole()
   const collected = await readThrough(snapshot, mapping, departments, hr.kind, options).catch(async error => {
@@ -147,7 +154,7 @@ export async function checkHr(hr: HrSource, options: CheckOptions): Promise<HrCh
 async function readThrough(
   snapshot: HrSnapshot,
   mapping: EmployeeMapping,
-  departments: Awaited<ReturnType<HrSnapshot['departments']>> | null,
+  departments: Awaited<ReturnType<HrSnapshot['departments']>> | MappingError | null,
   kind: HrKind,
   { codes, leaversAbound, signal, read }: CheckOptions,
 ) {
@@ -159,7 +166,10 @@ async function readThrough(
   const shared = new SharedHashes(unique, seed)
   const doubts = new DoubtCollector(scan.columns, kind)
   const times = mapping.columns.has('updated_at') ? new UpdatedTimesCollector(new Date()) : null
-  const departmentCollector = departments && new DepartmentCollector(departments, mapping, seed)
+  const departmentCollector =
+    departments === null || departments instanceof MappingError
+      ? null
+      : new DepartmentCollector(departments, mapping, seed)
   const counts = { rows: 0, active: 0, leavers: 0, keyless: 0 }
   const stray = { rows: 0, codes: new Set<string>() }
   const collect = (row: HrEmployeeRow) => {
@@ -204,7 +214,7 @@ async function readThrough(
     alike: await withValues(snapshot, mapping, likeness.result()),
     doubts: doubts.result(leaversAbound),
     times: times?.result ?? null,
-    departments: departmentCollector?.result ?? null,
+    departments: departments instanceof MappingError ? departments : (departmentCollector?.result ?? null),
     columns: columns.columns,
   }
 }
@@ -268,7 +278,9 @@ function isClean({
   HrCheck,
   'delivery' | 'rows' | 'keyless' | 'stray' | 'broken' | 'alike' | 'doubts' | 'times' | 'departments'
 >): boolean {
-  const hasDepartmentTrouble = departments?.findings.some(({ kind }) => !DEPARTMENT_HINTS.has(kind)) ?? false
+  const hasDepartmentTrouble =
+    departments instanceof MappingError ||
+    (departments?.findings.some(({ kind }) => !DEPARTMENT_HINTS.has(kind)) ?? false)
   const isDoubtful = doubts.some(({ kind }) => !DOUBT_HINTS.has(kind)) || (times?.inFuture ?? 0) > 0
   if (isDoubtful || (delivery && delivery.problem !== null)) return false
   return rows > 0 && keyless + stray.rows === 0 && broken.length + alike.length === 0 && !hasDepartmentTrouble

@@ -346,6 +346,38 @@ describe('the times in HR', () => {
   }
 })
 
+test.each([
+  [
+    "select 'E1' as userid, 'Ann' as name",
+    "select 'D1' as dept_code, null as parent_code, true as active",
+    /column dept_code is missing; \S*broken-departments.sql needs it/,
+  ],
+  [
+    "select 'E1' as userid, 'Ann' as name, 'D1' as dept_code",
+    "select 'D1' as dept_code from nowhere",
+    /broken-departments.sql:1:31: relation "nowhere" does not exist/,
+  ],
+])(
+  'a mapping of departments that cannot be used is a finding: %s; %s',
+  async (employees, departments, reason) => {
+    const file = join(folder, 'broken-departments.sql')
+    await writeFile(file, departments)
+    const env = { HR_DATABASE_URL: postgres.url, HR_DEPARTMENTS_SQL: file }
+    const { stdout, code } = await checked(employees, env)
+    expect(code).toBe(1)
+    expect(stdout).toContain('1 active')
+    expect(stdout.replace(/\s+/g, ' ')).toMatch(reason)
+    const mapping = join(folder, 'other.sql')
+    const document = (await dirsync(['hr', 'check', '--mapping', mapping, '--json'], env)).json()
+    expect(document).toMatchObject({
+      ok: false,
+      rows: 1,
+      departments: null,
+      departments_error: expect.stringMatching(reason),
+    })
+  },
+)
+
 test('a department of a group that HR has under another enterprise is not called missing', async () => {
   const file = join(folder, 'group-departments.sql')
   await writeFile(file, "select unnest(array['D1', 'D2']) as dept_code, null as parent_code, true as active")

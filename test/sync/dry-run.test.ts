@@ -224,6 +224,18 @@ describe('a dry run', () => {
       summary: { rows: 100_001, rowsToday: 100_001, compared: {} },
     })
   })
+
+  test('is made where departments lack what the mapping in use lacks, and refused where the SELECT takes it away', async () => {
+    await place.hire(1)
+    const lacking = 'select userid, name, mobile, active from person'
+    const departments = 'select dept_code, parent_code, active from department'
+    const mistakeOf = async (inUse: string, sql: string) =>
+      (await dryRunNow(deps(place.source(inUse, departments)), ASKER, { sql, source: '' }, { signal: never }))
+        .mistake
+    expect(await mistakeOf(lacking, TODAY)).toBeNull()
+    expect(await mistakeOf(lacking, lacking)).toBeNull()
+    expect(await mistakeOf(TODAY, lacking)).toMatchObject({ message: { key: 'said.mapping_dept_code' } })
+  })
 })
 
 describe('a SELECT that is wrong', () => {
