@@ -164,8 +164,8 @@ function eventOf(
 
   if (alert.state === 'ended') {
     if (known.isRecovered || isHeldByQuietHours) return null
-    // Another cause is in its place, and receivers know both by the same key.
-    if (alerts.some(other => other.state === 'firing' && isOtherCause(other, alert))) return null
+    // It came back, or another cause is in its place: receivers know both by the same key.
+    if (alerts.some(other => other.state === 'firing' && isOfSameSubject(other, alert))) return null
     // An alert that ended while its message waited is still told, with both times.
     return wasTold || (known.waiting !== null && !isMuted) ? 'recovered' : null
   }
@@ -183,11 +183,9 @@ function eventOf(
   return wasTold ? 'repeated' : 'raised'
 }
 
-/** Whether two alerts are about the same, but because of something else. */
-function isOtherCause(one: RaisedAlert, other: RaisedAlert): boolean {
-  return (
-    one.rule === other.rule && one.subject === other.subject && one.facts.category !== other.facts.category
-  )
+/** Whether two alerts are of the same rule and subject, whatever their causes. */
+function isOfSameSubject(one: RaisedAlert, other: RaisedAlert): boolean {
+  return one.rule === other.rule && one.subject === other.subject
 }
 
 /** Whether a continuing alert is due to be told again. */

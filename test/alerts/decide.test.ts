@@ -108,6 +108,21 @@ describe('an alert', () => {
     ])
   })
 
+  test('that came back is not told to be over, however it was told before', () => {
+    const first = ended({ facts: { category: 'hr_unavailable' } })
+    const second = ended({ facts: { category: 'credentials' } })
+    const again = alert({ facts: { category: 'hr_unavailable' } })
+    const alerts = [first, second, again]
+    const known = [told(first, 2 * HOUR), told(second, HOUR)]
+    expect(toOps({ alerts, told: known }).events).toEqual(['halt raised'])
+    expect(toOps({ alerts, told: [...known, told(again, MINUTE)] })).toEqual(SILENCE)
+    // Its recovery had to wait for the end of quiet hours.
+    const [atNight, byDay] = [ended({ rule: 'clock', endedAt: ago(8 * HOUR) }), alert({ rule: 'clock' })]
+    expect(toOps({ alerts: [atNight, byDay], told: [told(atNight, 10 * HOUR)] }).events).toEqual([
+      'clock raised',
+    ])
+  })
+
   test('that ended before a channel was told of it is not told there', () => {
     expect(toOps({ alerts: [ended()] })).toEqual(SILENCE)
   })
@@ -337,11 +352,11 @@ describe('a mute', () => {
   })
 
   test('sends no repetition, but the recovery of an alert that was told before it', () => {
-    const [halt, over] = [alert(), ended()]
+    const [halt, over] = [alert(), ended({ subject: 'E1' })]
     const known = [told(halt, 5 * HOUR), told(over, HOUR)]
     expect(toOps({ alerts: [halt, over], told: known, mutes })).toEqual({
       kind: 'alerts',
-      events: ['halt recovered'],
+      events: ['haltE1 recovered'],
       withheld: [],
     })
   })
@@ -350,10 +365,10 @@ describe('a mute', () => {
 describe('in quiet hours', () => {
   test('only critical alerts and their recoveries are sent', () => {
     const paused = alert({ rule: 'paused' })
-    const over = ended()
+    const over = ended({ subject: 'E1' })
     expect(toOps({ alerts: [paused, alert(), over], told: [told(over, HOUR)], isQuiet: true })).toEqual({
       kind: 'alerts',
-      events: ['halt raised', 'halt recovered'],
+      events: ['halt raised', 'haltE1 recovered'],
       withheld: [paused.id],
     })
   })
