@@ -44,6 +44,7 @@ const EXTENTS: Partial<Record<RuleName, { only?: string; equal: string[]; lacks?
   ],
   source_suspect: [{ equal: ['kind', 'source'] }, { equal: ['source'], lacks: 'kind' }],
   run_overdue: [{ equal: ['source'] }],
+  queue_away: [{ only: 'scope="everything"', equal: [] }],
 }
 
 const hasLabel = (rule: RuleName, label: string) =>

@@ -131,10 +131,10 @@ async function isDue(db: Pool): Promise<boolean> {
   return rowCount === 1
 }
 
-/** Whether work waits too long although nothing holds it back, or cannot get into the queue. */
+/** Whether work waits too long although nothing holds it back, or cannot get through the queue. */
 async function isOverdue(db: Pool): Promise<boolean> {
-  const { work, queueAway } = await readHealth(db)
-  return queueAway !== null || (work[0]?.age ?? 0) > OVERDUE_SECONDS
+  const { work, queueAwayForAll } = await readHealth(db)
+  return queueAwayForAll !== null || (work[0]?.age ?? 0) > OVERDUE_SECONDS
 }
 
 /** Claims the call for the latest good run, if it is due. */

@@ -296,7 +296,8 @@ export const FIRING_ALERTS = `
          case when not bool_or(a.state = 'firing') then max(a.ended_at) end as ended_at
   from dirsync.alert a
   cross join lateral (select jsonb_strip_nulls(jsonb_build_object(
-      'scope', a.facts -> 'scope', 'source', a.facts -> 'source', 'kind', a.facts -> 'kind'))) about (facts)
+      'scope', a.facts -> 'scope', 'source', a.facts -> 'source', 'kind', a.facts -> 'kind',
+      'process', a.facts -> 'process'))) about (facts)
   cross join lateral (select ${IS_MUTED}) m (muted)
   where a.state = 'firing' or a.state = 'ended' and a.ended_at > now() - interval '1 hour'
   group by a.rule, about.facts, muted

@@ -90,11 +90,12 @@ export function inhibitorOf(
 
 /** What an alert is about; an undefined element means no restriction. */
 function extentOf({ facts }: Pick<Cause, 'facts'>): (unknown | undefined)[] {
-  const { scope, source, kind } = facts
+  const { scope, source, kind, process } = facts
   // A source that is down halts each of its enterprises, but is one alert.
   // Runs of changes and full runs read the same rows.
   const rows = kind === 'full' ? 'changes' : (kind ?? undefined)
-  return [scope === '*' || source ? undefined : (scope ?? undefined), source || undefined, rows]
+  const enterprise = scope === '*' || source ? undefined : (scope ?? undefined)
+  return [process ?? undefined, enterprise, source || undefined, rows]
 }
 
 function covers(cause: readonly unknown[], effect: readonly unknown[]): boolean {

@@ -160,7 +160,7 @@ function queueNotice({ t }: Ask, { queue, result }: Status): Block[] {
   return [
     {
       notice: 'bad',
-      title: t('alert.queue_away.title'),
+      title: t('alert.queue_away.title', { process: 'none' }),
       what: said(queue.error),
       todo: t('alert.queue_away.remedy'),
     },

@@ -187,8 +187,12 @@ export const DATABASE_METRICS = {
     read: ({ clockOffset }) => (clockOffset === null ? null : one(Math.abs(clockOffset))),
   },
   dirsync_queue_away_seconds: {
-    help: 'For how long a living process has not reached the queue; 0 when all do.',
-    read: ({ queueAway }) => one(queueAway?.age ?? 0),
+    help: 'For how long no living worker, or no scheduler, has reached the queue (scope: everything), or else a process alone (scope: process); 0 when they do.',
+    labels: ['scope'],
+    read: ({ queueAway, queueAwayForAll }) => [
+      [{ scope: 'everything' }, queueAwayForAll ?? 0],
+      [{ scope: 'process' }, queueAwayForAll === null ? (queueAway[0]?.age ?? 0) : 0],
+    ],
   },
   dirsync_processes_outdated: {
     help: 'Living processes with other HR sources than the one that was started last.',

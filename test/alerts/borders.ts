@@ -266,9 +266,9 @@ export const BORDERS: {
   },
   {
     rule: 'queue_away',
-    name: 'a process that does not reach the queue',
-    beyond: { queueAway: { age: 5, error: 'OOM' } },
-    at: { queueAway: null },
+    name: 'a queue that no worker or no scheduler reaches',
+    beyond: { queueAway: [{ process: 'a (7)', age: 6, error: 'OOM' }], queueAwayForAll: 5 },
+    at: { queueAway: [], queueAwayForAll: null },
     found: { subject: '', since: ago(5000), forMs: MINUTE, facts: { error: 'OOM' } },
   },
   {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { alertText } from '../../src/alerts/message.ts'
-import { type Finding, findings, type RuleName } from '../../src/alerts/rule.ts'
+import { type Finding, findings, inhibitorOf, type RuleName } from '../../src/alerts/rule.ts'
 import type { Pool } from '../../src/lib/database.ts'
 import { adoptMoney } from '../../src/money/open.ts'
 import { recordNotification, refundJournal, writeRefund } from '../../src/money/refund.ts'
@@ -87,20 +87,48 @@ test('a living process with other HR sources than the one started last is named'
 describe('the queue', () => {
   const QUEUE_AWAY = () => ({ awayMs: 120_000, lastError: 'OOM command not allowed' })
 
-  test('is away when a running process does not reach it; reports of a dead process do not count', async () => {
+  test('is away when no worker, or no scheduler, reaches it; reports of a dead process do not count', async () => {
     await heartbeat(store.pool, { ...ME, pacer: PACER, queue: QUEUE_AWAY() })
     expect(await only('queue_away')).toMatchObject([
       { since: expect.any(Date), forMs: 60_000, facts: { error: 'OOM command not allowed' } },
     ])
     await beat()
     expect(await found()).toEqual([])
-    const other = { ...ME, id: randomUUID(), pacer: null, queue: QUEUE_AWAY() }
+    const other = { ...ME, id: randomUUID(), pid: 2, pacer: null, queue: QUEUE_AWAY() }
     await heartbeat(store.pool, other)
+    expect(await rules()).toEqual(['queue_away h (2)'])
+    await sql(`update dirsync.process set roles = '{worker}' where id = '${ME.id}'`)
     expect(await rules()).toEqual(['queue_away'])
     await sql(
       `update dirsync.process set heartbeat_at = now() - interval '1 minute' where id = '${other.id}'`,
     )
-    expect(await found()).toEqual([])
+    expect(await rules()).toEqual(['role_missing scheduler'])
+  })
+
+  test('that one process alone does not reach is told as its trouble, and holds nothing else back', async () => {
+    await heartbeat(store.pool, { ...ME, id: randomUUID(), pid: 2, pacer: null, queue: QUEUE_AWAY() })
+    const [alone] = await only('queue_away')
+    expect(alone?.facts).toEqual({ process: 'h (2)', error: 'OOM command not allowed' })
+    const { title, what, over } = alertText('en', alone as Finding)
+    expect(title).toBe('A process does not reach the queue: h (2)')
+    expect(what).toContain('left to the processes that reach the queue')
+    expect(over).toMatch(/^It reaches the queue again/)
+    const causes = (facts: Finding['facts']) => [{ rule: 'queue_away', facts, endedAt: null }]
+    for (const rule of ['run_overdue', 'work_stuck'] as const) {
+      const effect = { rule, facts: {} }
+      expect(inhibitorOf(effect, causes(alone?.facts ?? {}), new Date())).toBeUndefined()
+      expect(inhibitorOf(effect, causes({ error: null }), new Date())).toBe('queue_away')
+    }
+  })
+
+  test('is away since the last process of a role lost it', async () => {
+    await heartbeat(store.pool, { ...ME, pacer: PACER, queue: QUEUE_AWAY() })
+    const other = { ...ME, id: randomUUID(), pid: 2, roles: ['worker'], pacer: null }
+    await heartbeat(store.pool, { ...other, queue: { ...QUEUE_AWAY(), awayMs: 10_000 } })
+    await heartbeat(store.pool, { ...other, id: randomUUID(), roles: ['scheduler'] })
+    const [everywhere] = await only('queue_away')
+    expect(everywhere?.subject).toBe('')
+    expect(Math.abs(Date.now() - 10_000 - (everywhere?.since?.getTime() ?? 0))).toBeLessThan(5000)
   })
 })
 

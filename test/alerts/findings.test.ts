@@ -153,7 +153,7 @@ describe('settings change the thresholds', () => {
     ],
     ['clock', { ALERT_CLOCK: '1' }, { clockOffset: 1.1 }, {}],
     ['tokens', { ALERT_TOKENS: '1' }, { tokenCreations: 2 }, {}],
-    ['queue_away', { ALERT_QUEUE_AWAY: '5' }, { queueAway: { age: 1, error: null } }, { forMs: 5 * MINUTE }],
+    ['queue_away', { ALERT_QUEUE_AWAY: '5' }, { queueAwayForAll: 1 }, { forMs: 5 * MINUTE }],
     [
       'hr_sources_differ',
       { ALERT_HR_SOURCES_DIFFER: '5' },
@@ -304,7 +304,7 @@ describe.each<
   ['calls_rejected', 'a pause', { recentCalls: { calls: 0, rejected: 0 } }, /come through|恢复正常/],
   ['clock', 'the end of its process', { clockOffset: null }, /agree|一致/],
   ['tokens', 'a pause', { tokenCreations: 0 }, /as they should|恢复正常/],
-  ['queue_away', 'the end of its processes', { queueAway: null }, /answers again|队列已恢复/],
+  ['queue_away', 'the end of its processes', { queueAway: [] }, /again|队列已恢复/],
   ['dead_channel', 'its removal from the settings', { failingChannels: [] }, /again\.$|恢复接收消息。/],
   ['source_suspect', 'the removal of its source', { suspects: [] }, /right\.$|正常。/],
   [

@@ -123,6 +123,19 @@ test.each([
   expect(await row()).toMatchObject({ run_id: run, called: true })
 })
 
+test('a process that alone does not reach the queue keeps no call back', async () => {
+  const process = (pid: number, away: string) =>
+    store.pool.query(
+      `insert into dirsync.process (id, host, pid, roles, version, queue_away_since)
+       values (gen_random_uuid(), 'h', ${pid}, '{scheduler,worker}', '1', ${away})`,
+    )
+  await process(1, 'now()')
+  await process(2, 'null')
+  await good()
+  await look()
+  expect(calls).toHaveLength(1)
+})
+
 test('of several runs the latest to end triggers the call', async () => {
   const latest = await good({ kind: 'full' })
   await good({ finished_at: new Date(Date.now() - 60_000) })

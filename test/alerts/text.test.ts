@@ -64,6 +64,7 @@ const VARIANTS: Pick<Finding, 'rule' | 'subject' | 'facts'>[] = [
   { rule: 'role_missing', subject: 'scheduler', facts: { role: 'scheduler' } },
   { rule: 'clock', subject: '', facts: { seconds: -95 } },
   { rule: 'queue_away', subject: '', facts: {} },
+  { rule: 'queue_away', subject: 'h (7)', facts: { process: 'h (7)', error: null } },
   { rule: 'database_full', subject: 'size', facts: { used: 45e9, limit: 50e9, share: 0.9 } },
   { rule: 'database_full', subject: 'connections', facts: { used: 80, limit: 97, share: 80 / 97 } },
   { rule: 'database_slow', subject: '', facts: { milliseconds: 1234.5 } },

@@ -54,23 +54,33 @@ export const RUNNING = {
     },
   },
 
-  /** A running process does not reach the queue. */
+  /**
+   * No running worker, or no scheduler, reaches the queue; or a process does not, while others do. Subject: that process's host
+   * and number.
+   */
   queue_away: {
     severity: 'critical',
     inhibitedBy: ['database_away'],
     meaning: 'Minutes that the queue may be away before it is an alert.',
     figure: { min: 0, max: 1440, default: 1, example: 5, lasts: 'minutes' },
     holdsMs: minutes,
-    find: ({ queueAway }, { now }) =>
-      queueAway === null ? [] : [{ facts: { error: queueAway.error }, since: ago(queueAway.age, now) }],
-    values: lastError,
+    find: ({ queueAway, queueAwayForAll }, { now }) =>
+      queueAwayForAll === null
+        ? // Since they were found: processes reach it again one after the other.
+          queueAway.map(({ process, error }) => ({ subject: process, facts: { process, error } }))
+        : [{ facts: { error: queueAway[0]?.error ?? null }, since: ago(queueAwayForAll, now) }],
+    values: (language, facts) => ({
+      ...lastError(language, facts),
+      process: facts.has('process') ? facts.text('process') : 'none',
+    }),
     screen: 'halts',
     prometheus: {
-      expr: minutes => `max by (job) (dirsync_queue_away_seconds) > ${minutes * 60}`,
+      expr: minutes => `max by (job, scope) (dirsync_queue_away_seconds) > ${minutes * 60}`,
       isTimed: true,
-      summary: 'A process of dirsync does not reach the queue',
+      summary:
+        '{{ if eq $labels.scope "process" }}A process of dirsync does not reach the queue{{ else }}No worker, or no scheduler, of dirsync reaches the queue{{ end }}',
       description:
-        'It has not for {{ $value | humanizeDuration }}. Work is kept, but does not reach the workers.',
+        'It has been so for {{ $value | humanizeDuration }}. Work is kept, and waits for processes that reach it.',
     },
   },
 

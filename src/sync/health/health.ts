@@ -10,6 +10,7 @@ import {
   type Aside,
   IS_OUTDATED,
   LOST_PROCESSES,
+  NEEDED_ROLES,
   PROCESS_NAME,
 } from '../processes/process.ts'
 import { MIRRORS } from '../runs/mirror-kind.ts'
@@ -60,10 +61,10 @@ export interface Health extends Figures {
   tokenCreations: number
   /** The largest clock offset among running processes: the platform's time minus the process's. Null if unknown. */
   clockOffset: number | null
-  /**
-   * For how long a running process has not reached the queue, or been refused, and the error; null if all reach it.
-   */
-  queueAway: { age: number; error: string | null } | null
+  /** Running processes that do not reach the queue, or are refused: for how long, and the error; the longest first. */
+  queueAway: { process: string; age: number; error: string | null }[]
+  /** For how long that has been so of all running workers, or of all schedulers; null if some of both reach it. */
+  queueAwayForAll: number | null
   /** Running processes with other HR sources than the one that was started last, by their names. */
   outdatedProcesses: string[]
   /** Running processes that leave all work to others, but for those who cannot reach a platform that is away for all. */
@@ -343,6 +344,14 @@ const HEALTH = `
     -- A mirror that was switched off has a schedule still, and no runs.
     where latest.state = 'failed'
       and latest.finished_at > now() - interval '1 hour' - 2 * s.interval_seconds * interval '1 second'
+  ), queue_away as (
+    select ${PROCESS_NAME} as process, ${ageOf('queue_away_since')} as age, queue_error as error
+    from dirsync.process where queue_away_since is not null and ${ALIVE} order by queue_away_since
+  ), queue_away_for_all as (
+    select ${ageOf('max(queue_away_since)')} as age
+    from dirsync.process, unnest(roles) role
+    where ${ALIVE} and role in ('${NEEDED_ROLES.join("', '")}')
+    group by role having bool_and(queue_away_since is not null)
   ), aside as (${ASIDE_PROCESSES}
   ), lost as (${LOST_PROCESSES}
   ), outbox as (
@@ -395,9 +404,8 @@ const HEALTH = `
          (select (pacer ->> 'clockOffsetMs')::float8 / 1000 from dirsync.process
           where pacer ->> 'clockOffsetMs' is not null and ${ALIVE}
           order by abs((pacer ->> 'clockOffsetMs')::float8) desc limit 1) as "clockOffset",
-         (select jsonb_build_object('age', ${ageOf('queue_away_since')}, 'error', queue_error)
-          from dirsync.process where queue_away_since is not null and ${ALIVE}
-          order by queue_away_since limit 1) as "queueAway",
+         ${jsonRows('queue_away')} as "queueAway",
+         (select max(age) from queue_away_for_all) as "queueAwayForAll",
          (select coalesce(jsonb_agg(${PROCESS_NAME} order by started_at), '[]')
           from dirsync.process where ${ALIVE} and ${IS_OUTDATED}) as "outdatedProcesses",
          ${jsonRows('aside')} as "asideProcesses",

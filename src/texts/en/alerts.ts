@@ -119,12 +119,14 @@ export const alerts = {
   'alert.tokens.remedy':
     'Find out which other system uses this application id: each token that it creates invalidates ours.',
   'alert.tokens.over': 'Fewer were created within the last hour.',
-  'alert.queue_away.title': 'The queue does not answer, or refuses writes',
+  'alert.queue_away.title':
+    '{process, select, none {The queue does not answer, or refuses writes} other {A process does not reach the queue: {process}}}',
   'alert.queue_away.what':
-    'Work is planned but does not reach the workers. It is kept, and nothing is lost.{error, select, none {} other { The last error: {error}}}',
+    '{process, select, none {Work is planned but does not reach the workers. It is kept, and nothing is lost.} other {The queue does not answer it, or refuses its writes. Its share of the work is left to the processes that reach the queue.}}{error, select, none {} other { The last error: {error}}}',
   'alert.queue_away.remedy':
     'Start Redis, restore the connection to it, or give it more memory or disk; `dirsync doctor` says what fails.',
-  'alert.queue_away.over': 'No running process fails to reach it any more. {continues}',
+  'alert.queue_away.over':
+    '{process, select, none {It is no longer out of reach of all running workers, or of all schedulers. {continues}} other {It reaches the queue again or has ended, or none of its role reaches the queue.}}',
   'alert.hr_sources_differ.title': 'Processes have different HR sources',
   'alert.hr_sources_differ.what':
     '{count, plural, one {A process does} other {# processes do}} nothing for the HR sources that differ from those of the process started last: {processes}.',
@@ -252,7 +254,7 @@ export const alerts = {
   'runbook.tokens':
     'dirsync creates far more access tokens than it needs: one should last for hours.\nMostly another system creates tokens with the same application id, and each new one invalidates the previous one.\nFind that system: a second deployment, a test environment with production’s credentials, a script.\nGive it an application id of its own, or have it share the token.\nAt 50 within an hour dirsync stops creating them for a while and halts, so that it never reaches the platform’s limit of 60.',
   'runbook.queue_away':
-    'A process of dirsync does not reach the queue: Redis, or dirsync’s own database where REDIS_URL is not set. Nothing is lost: the work is kept in PostgreSQL and is added to the queue again.\nIs Redis up? Check `redis-cli ping`, its log, its memory: with a maxmemory-policy other than noeviction, or when full, it refuses writes.\nIs the network open, and is the password right? `dirsync doctor` tests REDIS_URL on the machine where you run it.\nHalts and processes lists the processes: if only one host is affected, look at its network.\nOnce it answers, all processes continue by themselves; none has to be restarted. You may also replace Redis by an empty one.',
+    'No worker, or no scheduler, reaches the queue: Redis, or dirsync’s own database where REDIS_URL is not set. Where the alert names a process, that one alone does not, and others go on with the work. Nothing is lost: the work is kept in PostgreSQL and is added to the queue again.\nIs Redis up? Check `redis-cli ping`, its log, its memory: with a maxmemory-policy other than noeviction, or when full, it refuses writes.\nIs the network open, and is the password right? `dirsync doctor` tests REDIS_URL on the machine where you run it.\nHalts and processes lists the processes: if only one host is affected, look at its network.\nOnce it answers, all processes continue by themselves; none has to be restarted. You may also replace Redis by an empty one.',
   'runbook.hr_sources_differ':
     'A process was started with other HR sources, or with other enterprise codes for one, than the process that was started last. The sources of the last one apply, and are stored in dirsync.hr_source. The others plan and send nothing for the sources that differ, so that no process undoes what another does.\nDuring a rolling restart this is normal for a minute.\nThe alert names the processes that were started before. `dirsync status` marks them, and their `/readyz` says so.\nCompare HR_SOURCES and the file that it names on each host: all processes need the same file.\nIf the named processes have the old file, give them the new one and restart them.\nIf the process that was started last has the wrong file, correct that, and restart it: the others continue by themselves.',
   'runbook.process_aside':

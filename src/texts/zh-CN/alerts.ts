@@ -106,12 +106,14 @@ export const alerts = {
     '最近一小时创建了 {count, number} 个，而一个令牌本可使用数小时。达到 50 个后 dirsync 会暂停创建，因为平台上限为 60 个。',
   'alert.tokens.remedy': '请查明是哪个系统使用同一应用 ID：它每创建一个令牌，本系统的令牌就会失效。',
   'alert.tokens.over': '最近一小时创建的令牌已减少。',
-  'alert.queue_away.title': '队列无响应或拒绝写入',
+  'alert.queue_away.title':
+    '{process, select, none {队列无响应或拒绝写入} other {某个进程无法连接队列：{process}}}',
   'alert.queue_away.what':
-    '已计划的工作无法交给工作进程；这些工作会保留，不会丢失。{error, select, none {} other {最近一次错误：{error}}}',
+    '{process, select, none {已计划的工作无法交给工作进程；这些工作会保留，不会丢失。} other {队列对该进程无响应或拒绝其写入；其工作由能连接队列的进程完成。}}{error, select, none {} other {最近一次错误：{error}}}',
   'alert.queue_away.remedy':
     '请启动 Redis，恢复与它的网络连接，或为其增加内存、磁盘空间；`dirsync doctor` 会指出问题所在。',
-  'alert.queue_away.over': '运行中的进程均未再报告队列故障。{continues}',
+  'alert.queue_away.over':
+    '{process, select, none {不再是所有工作进程或所有调度进程都无法连接队列。{continues}} other {该进程已能连接队列或已结束，或同角色的进程均无法连接队列。}}',
   'alert.hr_sources_differ.title': '各进程的人事数据源设置不一致',
   'alert.hr_sources_differ.what':
     '{count, plural, other {# 个进程}}的人事数据源设置与最后启动的进程不同，对有差异的人事数据源不做任何处理：{processes}。',
@@ -234,7 +236,7 @@ export const alerts = {
   'runbook.tokens':
     'dirsync 创建令牌的次数远超所需：一个令牌本可使用数小时。\n多半是有其他系统用同一应用 ID 创建令牌，每创建一个，之前的令牌就会失效。\n请查明是哪个系统：另一个部署、使用生产凭证的测试环境，或某个脚本。\n请为其申请单独的应用 ID，或让其共用令牌。\n一小时内达到 50 个时，dirsync 会暂停创建并停止同步，以免触及平台 60 个的上限。',
   'runbook.queue_away':
-    '某个 dirsync 进程无法连接队列：即 Redis，未设置 REDIS_URL 时为 dirsync 自己的数据库。不会丢失数据：工作保留在 PostgreSQL 中，之后会重新放入队列。\nRedis 是否在运行？请查看 `redis-cli ping`、日志和内存：maxmemory-policy 不是 noeviction，或内存已满时，Redis 会拒绝写入。\n网络是否畅通、密码是否正确？在相应机器上运行 `dirsync doctor`，会检查 REDIS_URL。\n“停止与进程”页面会列出各进程：如果只有一台主机受影响，请检查该主机的网络。\n恢复后所有进程会自动继续，无需重启；也可以换一个空的 Redis。',
+    '没有工作进程或没有调度进程能连接队列：即 Redis，未设置 REDIS_URL 时为 dirsync 自己的数据库。如果告警指明了某个进程，则只有该进程无法连接，其他进程会继续工作。不会丢失数据：工作保留在 PostgreSQL 中，之后会重新放入队列。\nRedis 是否在运行？请查看 `redis-cli ping`、日志和内存：maxmemory-policy 不是 noeviction，或内存已满时，Redis 会拒绝写入。\n网络是否畅通、密码是否正确？在相应机器上运行 `dirsync doctor`，会检查 REDIS_URL。\n“停止与进程”页面会列出各进程：如果只有一台主机受影响，请检查该主机的网络。\n恢复后所有进程会自动继续，无需重启；也可以换一个空的 Redis。',
   'runbook.hr_sources_differ':
     '某个进程启动时的人事系统（或其企业编码）与最后启动的进程不同。以最后启动的进程为准，其设置保存在 dirsync.hr_source 中。其他进程对有差异的人事系统既不制定计划，也不发送数据，以免互相覆盖。\n逐个重启进程时，出现一分钟左右属于正常情况。\n告警中列出了较早启动的进程；`dirsync status` 会标出它们，其 `/readyz` 也会说明原因。\n请在各主机上比较 HR_SOURCES 及其指向的文件：所有进程须使用同一份文件。\n如果所列进程使用的是旧文件，请换成新文件并重启。\n如果最后启动的进程用错了文件，请更正后重启该进程，其他进程会自动继续。',
   'runbook.process_aside':
