@@ -93,6 +93,11 @@ const suspectsAmong = (kind: string, runs: Runs) => `
 export const SUSPECTS = `(${suspectsAmong('changes', RUNS_OF_EVERYBODY)}
     union all ${suspectsAmong('departments', RUNS_OF_KIND)})`
 
+/** SQL: channels in the settings of running processes that do not accept messages, or not for all recipients. */
+export const FAILING_CHANNELS = `
+    select name as channel, failing_since as since, last_answer as answer
+    from dirsync.alert_channel where ${IS_FAILING} and ${IS_IN_SETTINGS}`
+
 const DETAILS = `
   with stops as (
     -- A source that is away halts each of its enterprises, and is one thing to be told of.
@@ -124,9 +129,7 @@ const DETAILS = `
   ), recent_calls as (
     select coalesce(sum(calls), 0)::int as calls, coalesce(sum(rate_limited), 0)::int as rejected
     from dirsync.call_minute where minute > now() - interval '15 minutes'
-  ), failing_channels as (
-    select name as channel, failing_since as since, last_answer as answer
-    from dirsync.alert_channel where ${IS_FAILING} and ${IS_IN_SETTINGS}
+  ), failing_channels as (${FAILING_CHANNELS}
   )
   select ${jsonRows('stops')} as stops, ${jsonRows('held_runs')} as "heldRuns", ${jsonRows('suspects')} as suspects,
          case when exists (select from last_hour)

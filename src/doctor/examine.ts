@@ -55,7 +55,7 @@ export async function* examine({
       yield* await examineNotifications(config, pool)
       yield* await examineConsole(config, pool, program)
     } else yield warning('platform', message('doctor.needs_database'))
-    yield* await examineChannels(config)
+    yield* await examineChannels(config, database.isReady ? pool : null, program)
   } catch (error) {
     // What no check foresaw is a finding too; earlier findings stay.
     yield failed('dirsync', saidOf(error))

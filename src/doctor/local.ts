@@ -3,6 +3,7 @@ import { scheduledJobs } from '../../jobs/scheduler.ts'
 import { ChannelError, type ChannelSettings, getsAlerts, targetOf } from '../alerts/channel.ts'
 import { CHANNEL_PREFIX } from '../alerts/channel-settings.ts'
 import { checkMailServer } from '../alerts/channels/mail.ts'
+import { FAILING_CHANNELS } from '../alerts/facts.ts'
 import { type Config, ConfigError } from '../config.ts'
 import { assertNoPooler, isReadOnly, onlyRow, type Pool, PoolerError } from '../lib/database.ts'
 import { codeOf, databaseTrouble, readOnlyTrouble, sentenceOf } from '../lib/failure.ts'
@@ -270,13 +271,20 @@ function examineAddress({ CONSOLE_HOST, CONSOLE_URL }: ConsoleSettings): CheckRe
   ]
 }
 
-/** Whether alerts reach people. Nothing is sent; robots and webhooks can only be tried with a message. */
-export async function examineChannels({
-  channels,
-  CONSOLE_URL,
-  embedded,
-}: Pick<Config, 'channels' | 'CONSOLE_URL' | 'embedded'>): Promise<CheckResult[]> {
-  const findings = await Promise.all(channels.map(examineChannel))
+/**
+ * Whether alerts reach people. Nothing is sent; robots and webhooks can only be tried with a message, so it counts what they
+ * answered to those that the service sent.
+ * @param pool null if the database is not ready
+ */
+export async function examineChannels(
+  { channels, CONSOLE_URL, embedded }: Pick<Config, 'channels' | 'CONSOLE_URL' | 'embedded'>,
+  pool: Pool | null,
+  program: string,
+): Promise<CheckResult[]> {
+  const answers = pool === null ? new Map<string, string | null>() : await failingChannels(pool)
+  const findings = await Promise.all(
+    channels.map(settings => examineChannel(settings, answers.get(settings.name), program)),
+  )
   if (!channels.some(getsAlerts))
     findings.unshift(
       embedded
@@ -292,11 +300,28 @@ export async function examineChannels({
   return findings
 }
 
-async function examineChannel(settings: ChannelSettings): Promise<CheckResult> {
+/** The latest answers of channels that do not take messages, by their names. */
+async function failingChannels(pool: Pool): Promise<Map<string, string | null>> {
+  const { rows } = await pool.query<{ channel: string; answer: string | null }>(FAILING_CHANNELS)
+  return new Map(rows.map(({ channel, answer }) => [channel, answer]))
+}
+
+/** @param refusal what a channel that does not take messages answered last; undefined if it takes them */
+async function examineChannel(
+  settings: ChannelSettings,
+  refusal: string | null | undefined,
+  program: string,
+): Promise<CheckResult> {
   const { name, kind, least, events = [], url } = settings
   const setting = CHANNEL_PREFIX + name.toUpperCase()
   try {
     if (kind === 'mail') await checkMailServer(settings)
+    if (refusal !== undefined)
+      return warning(
+        'alerts',
+        message('doctor.channel_refuses', { channel: name, answer: refusal ?? '?' }),
+        message('doctor.test_channel', { setting, command: program, channel: name }),
+      )
     const { protocol, hostname } = new URL(url)
     if (protocol === 'http:' && !isThisMachine(hostname))
       return warning(

@@ -3,14 +3,17 @@ import { z } from 'zod'
 import { type Environment, loadConfig } from '../../src/config.ts'
 import { CheckResult } from '../../src/doctor/finding.ts'
 import { examineChannels } from '../../src/doctor/local.ts'
+import type { Pool } from '../../src/lib/database.ts'
 import { inLanguage } from '../../src/texts/failures.ts'
 import { MailServer } from '../alerts/channels/mail-server.ts'
 import { LEAST } from '../helpers/least-settings.ts'
+import { createTestDatabase } from '../helpers/postgres.ts'
 
 const SETTINGS = { ...LEAST, CONSOLE_URL: 'https://dirsync.example.com' }
 
-async function findingsOf(env: Environment, embedded = false) {
-  const findings = await examineChannels({ ...loadConfig({ ...SETTINGS, ...env }), embedded })
+async function findingsOf(env: Environment, embedded = false, pool: Pool | null = null) {
+  const config = { ...loadConfig({ ...SETTINGS, ...env }), embedded }
+  const findings = await examineChannels(config, pool, 'dirsync')
   // The console says them in Chinese, too.
   for (const { what, remedy = what } of findings)
     for (const one of [what, remedy]) expect(inLanguage('zh-CN', one)).toMatch(/\p{Script=Han}/u)
@@ -87,4 +90,28 @@ test('a mail server that does not answer, or refuses the user, is warned of', as
     remedy: 'Correct ALERT_CHANNEL_MAIL, or the mail server.',
   })
   expect((await findingsOf(mail('smtp://127.0.0.1:1')))[0]?.what).toContain('ECONNREFUSED')
+})
+
+test('a channel that took no message lately is warned of, with what it answered', async () => {
+  await using own = await createTestDatabase({ migrated: true })
+  await own.pool.query(`
+    insert into dirsync.alert_channel (name, kind, target, least, language, seen_at, failing_since, last_answer)
+    select name, 'webhook', 'hooks.example.com', 'warning', 'en', now(), failing_since, last_answer
+    from (values ('ops', now(), 'HTTP 410'), ('hook', null, 'HTTP 200')) c (name, failing_since, last_answer);
+    insert into dirsync.alert_message (channel, kind, content) values ('ops', 'alerts', '{}')`)
+  const env = {
+    ALERT_CHANNEL_OPS: 'https://hooks.example.com/x',
+    ALERT_CHANNEL_HOOK: 'https://hooks.example.com/y',
+  }
+  const fine = { status: 'ok', what: expect.stringContaining('channel hook: webhook') }
+  expect(await findingsOf(env, false, own.pool)).toMatchObject([
+    fine,
+    {
+      status: 'warning',
+      what: 'channel ops does not take messages, or not for all recipients; its latest answer: HTTP 410',
+      remedy: 'Check ALERT_CHANNEL_OPS, then try it with dirsync alerts test --channel ops.',
+    },
+  ])
+  await own.pool.query('update dirsync.alert_channel set failing_since = null')
+  expect(await findingsOf(env, false, own.pool)).toMatchObject([fine, { status: 'ok' }])
 })

@@ -1166,6 +1166,9 @@ export const saidTexts = {
   'doctor.channel_without_tls': 'channel {channel}: messages to {address} cross the network without TLS',
   'doctor.channel_with_tls': 'Set {setting} to an https:// address.',
   'doctor.channel_fails': 'channel {channel} cannot send: {reason}',
+  'doctor.channel_refuses':
+    'channel {channel} does not take messages, or not for all recipients; its latest answer: {answer}',
+  'doctor.test_channel': 'Check {setting}, then try it with {command} alerts test --channel {channel}.',
   'doctor.correct_channel': 'Correct {setting}, or the mail server.',
   'doctor.newest': 'the newest updated_at is {time} ago',
   'doctor.none_new': 'no updated_at is of the last day',

@@ -1163,6 +1163,8 @@ export const failures = {
   'doctor.channel_without_tls': '渠道 {channel}：发往 {address} 的消息在网络上未经 TLS 加密传输',
   'doctor.channel_with_tls': '请将 {setting} 设为 https:// 地址。',
   'doctor.channel_fails': '渠道 {channel} 无法发送：{reason}',
+  'doctor.channel_refuses': '渠道 {channel} 不接收消息，或未能送达全部收件人；最近的答复：{answer}',
+  'doctor.test_channel': '请检查 {setting}，再运行 {command} alerts test --channel {channel} 测试。',
   'doctor.correct_channel': '请更正 {setting} 或检查邮件服务器。',
   'doctor.newest': '最新的 updated_at 在 {time}前',
   'doctor.none_new': '最近一天内没有任何 updated_at',
