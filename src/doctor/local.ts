@@ -174,10 +174,12 @@ export async function examineNotifications(
   // Without its parameters: they may be a secret.
   const address = `${origin}${pathname}`
   const { rows } = await pool.query<{ latest: Date | null; is_overdue: boolean }>(
-    `select max(notified_at) as latest,
+    // One that came says nothing of refunds that were sent after it.
+    `select latest,
             exists (select from dirsync.refund
-                    where state = 'accepted' and sent_at < now() - interval '1 day') as is_overdue
-     from dirsync.refund`,
+                    where state = 'accepted' and sent_at < now() - interval '1 day'
+                      and sent_at > coalesce(latest, '-infinity')) as is_overdue
+     from (select max(notified_at) as latest from dirsync.refund) notified`,
   )
   const { latest, is_overdue } = onlyRow(rows)
   const came =
@@ -194,7 +196,7 @@ export async function examineNotifications(
       pathname.endsWith(NOTIFICATION_PATH),
       message('doctor.notified_elsewhere', { path: NOTIFICATION_PATH }),
     ),
-    ...found(latest !== null || !is_overdue, message('doctor.check_notifications')),
+    ...found(!is_overdue, message('doctor.check_notifications')),
   ]
   return flaws.length > 0 ? flaws : [ok('notifications', came)]
 }

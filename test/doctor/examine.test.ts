@@ -76,9 +76,18 @@ test('the address that refunds name is told without its parameters, and whether 
   )
   expect(await told(address)).toEqual([['warning', never, expect.stringContaining('have none')]])
   await deployment.own.pool.query(`update dirsync.refund set state = 'notified', notified_at = now()`)
-  expect(await told(address)).toEqual([
-    ['ok', expect.stringContaining('latest notification came'), undefined],
-  ])
+  const latest = expect.stringContaining('latest notification came')
+  expect(await told(address)).toEqual([['ok', latest, undefined]])
+  // None has come for those that were sent since.
+  await deployment.own.pool.query(
+    `update dirsync.refund set notified_at = now() - interval '3 days';
+     insert into dirsync.refund
+       (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, sent_at, settled_at)
+     values ('r2', 'o2', 1, 'accepted', 'ann', now() - interval '2 days', now() - interval '2 days')`,
+  )
+  expect(await told(address)).toEqual([['warning', latest, expect.stringContaining('have none')]])
+  await deployment.own.pool.query(`update dirsync.refund set sent_at = now() - interval '4 days'`)
+  expect(await told(address)).toEqual([['ok', latest, undefined]])
 })
 
 test('processes whose queues are in different places are named', async () => {
