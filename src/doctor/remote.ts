@@ -241,8 +241,10 @@ async function examineTrigger(
 
 /** How long to wait for the platform. */
 const PATIENCE_MS = 15_000
-/** The platform tolerates 5 minutes. A clock that is this far off is not synchronised. */
+/** A clock that is this far off is not synchronised; calls are corrected for it. */
 const CLOCK_MS = 30_000
+/** The platform tolerates no more, and the receiver of its notifications neither. */
+const WRONG_CLOCK_MS = 300_000
 
 /** The platform, the clock and the credentials, checked by querying the token that all processes share. */
 export async function examinePlatform(config: Config, pool: Pool, logger: Logger): Promise<CheckResult[]> {
@@ -362,5 +364,5 @@ function clock(offsetMs: number | null): CheckResult {
   const off = Math.abs(offsetMs)
   const what = message(offsetMs > 0 ? 'doctor.clock_behind' : 'doctor.clock_ahead', { time: duration(off) })
   if (off < CLOCK_MS) return ok('clock', off < 1000 ? message('doctor.clock_agrees') : what)
-  return failed('clock', what, message('doctor.set_clock'))
+  return (off < WRONG_CLOCK_MS ? warning : failed)('clock', what, message('doctor.set_clock'))
 }

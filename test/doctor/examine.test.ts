@@ -90,6 +90,22 @@ test('the address that refunds name is told without its parameters, and whether 
   expect(await told(address)).toEqual([['ok', latest, undefined]])
 })
 
+test('a clock that the platform still tolerates is warned of, and one that it does not has failed', async () => {
+  await using deployment = await createDeployment()
+  const clockAt = async (offsetSeconds: number) => {
+    await fetch(`${deployment.emulator.url}/_emulator/clock`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ offsetSeconds }),
+    })
+    return (await findingsOf(deployment.settings)).find(({ check }) => check === 'clock')
+  }
+  expect(await clockAt(10)).toMatchObject({ status: 'ok' })
+  expect(await clockAt(40)).toMatchObject({ status: 'warning', remedy: expect.stringContaining('NTP') })
+  expect(await clockAt(-290)).toMatchObject({ status: 'warning' })
+  expect(await clockAt(320)).toMatchObject({ status: 'failed', remedy: expect.stringContaining('NTP') })
+})
+
 test('processes whose queues are in different places are named', async () => {
   await using deployment = await createDeployment({ migrated: true })
   const beat = (pid: number, role: Role, redisUrl: string | null) =>
