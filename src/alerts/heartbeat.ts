@@ -18,7 +18,7 @@ const LEASE_MS = 30_000
 /** A run that ended longer ago says nothing about the present; the next good run triggers the call. */
 const NEWS = `interval '1 hour'`
 
-/** Work that nothing holds back is overdue after this time. */
+/** Work is overdue after this time, unless only the halt of an enterprise holds it back. */
 const OVERDUE_SECONDS = 15 * 60
 
 /** Milliseconds until the monitor is called again after so many failures: 5 s, doubling up to 5 min, ± 30 %. */
@@ -131,10 +131,10 @@ async function isDue(db: Pool): Promise<boolean> {
   return rowCount === 1
 }
 
-/** Whether work waits too long although nothing holds it back, or cannot get through the queue. */
+/** Whether work waits too long, if not for its enterprise alone, or cannot get through the queue. */
 async function isOverdue(db: Pool): Promise<boolean> {
-  const { work, queueAwayForAll } = await readHealth(db)
-  return queueAwayForAll !== null || (work[0]?.age ?? 0) > OVERDUE_SECONDS
+  const { work, haltedWork, queueAwayForAll } = await readHealth(db)
+  return queueAwayForAll !== null || Math.max(work[0]?.age ?? 0, haltedWork ?? 0) > OVERDUE_SECONDS
 }
 
 /** Claims the call for the latest good run, if it is due. */

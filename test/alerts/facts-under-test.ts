@@ -43,6 +43,7 @@ export function healthyFacts(differs: Partial<Facts> = {}): Facts {
     lostProcesses: [],
     heartbeatFailing: null,
     work: [],
+    haltedWork: null,
     lastJob: 100,
     money: { refund: NO_MONEY, topup: NO_MONEY },
     outcomesContradicted: [],

@@ -112,6 +112,13 @@ test.each([
      values ('update-employee', 'e1', 5, now() - interval '16 minutes')`,
     `delete from dirsync.pending`,
   ],
+  ...['credentials', 'paused'].map(category => [
+    `everything is halted (${category}) and work waits for longer than a quarter of an hour`,
+    `insert into dirsync.halt (scope, category, message, remedy) values ('*', '${category}', '[]', '[]');
+     insert into dirsync.pending (operation, entity_key, priority, created_at)
+     values ('update-employee', 'e1', 5, now() - interval '16 minutes')`,
+    `delete from dirsync.pending`,
+  ]),
 ])('while %s no good run triggers a call, and afterwards the latest does', async (_, breaks, mends) => {
   await store.pool.query(breaks)
   const run = await good()
@@ -121,6 +128,27 @@ test.each([
   await look()
   expect(calls).toHaveLength(1)
   expect(await row()).toMatchObject({ run_id: run, called: true })
+})
+
+test.each([
+  ['no work', 'select'],
+  [
+    'work of lately',
+    `insert into dirsync.pending (operation, entity_key, priority, created_at)
+     values ('update-employee', 'e1', 5, now() - interval '10 minutes')`,
+  ],
+  [
+    'work of full runs',
+    `insert into dirsync.pending (operation, entity_key, priority, created_at)
+     values ('update-employee', 'e1', 7, now() - interval '16 minutes')`,
+  ],
+])('a halt of everything that holds back %s keeps no call back', async (_, waits) => {
+  await store.pool.query(
+    `insert into dirsync.halt (scope, category, message, remedy) values ('*', 'credentials', '[]', '[]'); ${waits}`,
+  )
+  await good()
+  await look()
+  expect(calls).toHaveLength(1)
 })
 
 test('a process that alone does not reach the queue keeps no call back', async () => {

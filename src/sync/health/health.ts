@@ -52,6 +52,8 @@ export interface Health extends Figures {
   failingJobs: { job: string; source: string; error: Said | null; age: number }[]
   /** Work outside full runs that nothing holds back, by operation; the oldest first. */
   work: WorkHealth[]
+  /** For how long the oldest work outside full runs waits that a halt of everything, or a pause, holds back; null for none. */
+  haltedWork: number | null
   /** Age of the job that a worker began last, whatever its outcome; null if none is recorded. */
   lastJob: number | null
   outcomesContradicted: ContradictedMoney[]
@@ -378,6 +380,11 @@ const HEALTH = `
                       halted.at, own.at, workers.since, (select paused_until from (${PLATFORM_PAUSE}) pause)) as since) waits
     where not exists (select from dirsync.halt h where ${isInForceFor('o.enterprise_code')})
     group by operation
+  ), halted_work as (
+    -- What was put off has waited since it was due.
+    select ${ageOf('min(greatest(o.since, o.due, r.requested_at, r.decided_at))')} as age
+    from outbox o left join dirsync.sync_run r on r.id = o.run_id
+    where exists (select from dirsync.halt where scope = '*')
   ), contradicted as (${CONTRADICTED}
   ), refused as (
     select count(*)::int as count, (array_agg(outer_refund_no order by last_at desc))[1] as latest
@@ -392,6 +399,7 @@ const HEALTH = `
     from dirsync.alert_message where created_at > now() - interval '7 days' group by 1, 2
   )
   select ${jsonRows('source_checks')} as "sourceChecks", ${jsonRows('schedules')} as schedules, ${jsonRows('work')} as work,
+         (select age from halted_work) as "haltedWork",
          (select ${ageOf('started_at')} from dirsync.attempt order by id desc limit 1) as "lastJob",
          -- Of full runs, what is merely asked for has the lowest priority and delays nothing.
          (select coalesce(sum(planned - case when kind = 'full' then coalesce((plan #>> '{reasons,asked}')::int, 0)
