@@ -84,6 +84,12 @@ export const returnsOf = (rule: string, subject: string, since: string, facts: s
 const isSameCause = (facts: string, others: string) =>
   `${facts} ->> 'category' is not distinct from ${others} ->> 'category'`
 
+/**
+ * SQL: since when a pending alert `a` has held that is found again as `f`. Moments of the future are from before the clock was put
+ * back. While no process evaluated it need not have held.
+ */
+const PENDING_SINCE = `coalesce(f.since, greatest(least(a.since, now()), watched.watched_since))`
+
 /** Updates the alerts to everything that is wrong now. */
 export async function recordFindings(db: ClientBase, findings: readonly Finding[]): Promise<Change[]> {
   const found = findings.map(({ rule, subject, facts, since = null, forMs }) => ({
@@ -121,17 +127,16 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
          as f (rule text, subject text, severity text, facts jsonb, since timestamptz, for_ms float8)
        order by rule, subject, since
      ), kept as (
-       -- While it is pending, what it began with may be over and something later in its place. Moments of the future are
-       -- from before the clock was put back.
+       -- While it is pending, what it began with may be over and something later in its place.
        update dirsync.alert a
        set facts = f.facts, gone_at = null,
            returns = a.returns + case when a.gone_at <= now() - ${GONE_FOR} then 1 else 0 end,
-           since = case a.state when 'pending' then coalesce(f.since, least(a.since, now())) else a.since end,
-           state = case when a.state = 'firing' or coalesce(f.since, a.since) <= f.long_enough
+           since = case a.state when 'pending' then ${PENDING_SINCE} else a.since end,
+           state = case when a.state = 'firing' or ${PENDING_SINCE} <= f.long_enough
                    then 'firing' else 'pending' end,
            raised_at = case when a.state = 'firing' then a.raised_at
-                            when coalesce(f.since, a.since) <= f.long_enough then now() end
-       from found f
+                            when ${PENDING_SINCE} <= f.long_enough then now() end
+       from found f left join dirsync.alert_check watched on true
        where a.state <> 'ended' and a.rule = f.rule and a.subject = f.subject
        returning a.*
      ), new as (

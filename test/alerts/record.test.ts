@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { claimEvaluation, recordFindings } from '../../src/alerts/record.ts'
 import type { Finding } from '../../src/alerts/rule.ts'
@@ -67,6 +68,28 @@ describe('an alert', () => {
   test('never dates from the future', async () => {
     await judge(finding({ since: ago(-MINUTE) }))
     expect((await alerts())[0]?.since.getTime()).toBeLessThan(Date.now() + 1000)
+  })
+
+  test('has not held while no process was there to look, unless rows date it back', async () => {
+    const missing = finding({ rule: 'role_missing', subject: 'worker', forMs: MINUTE })
+    const dated = finding({ forMs: 20 * MINUTE, since: ago(10 * MINUTE) })
+    const evaluate = () =>
+      transaction(store.pool, async client => {
+        await claimEvaluation(client, randomUUID(), 0)
+        return recordFindings(client, [missing, dated])
+      })
+    expect(await evaluate()).toEqual([])
+    await pass(10 * MINUTE)
+    await store.pool.query(
+      `update dirsync.alert_check set checked_at = now() - interval '10 minutes', watched_since = now() - interval '1 day'`,
+    )
+    expect(await evaluate()).toEqual([])
+    const [role, other] = await alerts()
+    expect(Date.now() - Number(role?.since)).toBeLessThan(MINUTE / 2)
+    expect(other?.since).toEqual(dated.since)
+    await pass(MINUTE)
+    await store.pool.query(`update dirsync.alert_check set watched_since = now() - interval '1 minute'`)
+    expect(await evaluate()).toMatchObject([{ event: 'raised', rule: 'role_missing' }])
   })
 
   test('that is gone before its time was never raised, and begins anew', async () => {
