@@ -15,6 +15,12 @@ export const IS_FREE = `(leased_until is null or leased_until not between now() 
 /** SQL: when to try a message has come, or is later than any try, from before the clock was put back. */
 const IS_DUE = `(not_before <= now() or not_before > now() + interval '2 hours')`
 
+/**
+ * Condition on `dirsync.alert_check`: so long ago was the last evaluation that no process was there, as everything was down or
+ * the machine slept.
+ */
+export const IS_UNWATCHED = `checked_at < now() - interval '3 minutes'`
+
 /** The stored form of a message: dates have become texts. */
 type Stored<T> = T extends Date
   ? string
@@ -163,6 +169,9 @@ export async function takeDue(db: Pool, channels: readonly string[], leaseMs: nu
      set attempts = attempts + 1, leased_until = now() + $2 * interval '1 ms'
      where id in (select id from dirsync.alert_message
                   where state = 'waiting' and split_part(channel, '/', 1) = any ($1) and ${IS_DUE} and ${IS_FREE}
+                    -- After a downtime the next evaluation says what they say, or withdraws them.
+                    and not (kind in ('alerts', 'summary')
+                             and exists (select from dirsync.alert_check where ${IS_UNWATCHED}))
                   for update skip locked)
      returning id, channel, content, attempts`,
     [channels, leaseMs],

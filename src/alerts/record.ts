@@ -4,16 +4,13 @@ import { IS_IN_SETTINGS } from '../sync/health/health.ts'
 import { haltWhere } from '../sync/outbox/halts.ts'
 import { type Channel, type ChannelSettings, targetOf } from './channel.ts'
 import type { Outlook, RaisedAlert, Told } from './decide.ts'
-import { IS_FREE } from './outbox.ts'
+import { IS_FREE, IS_UNWATCHED } from './outbox.ts'
 import { CALM_MINUTES, type Finding, RULE_NAMES, RULES, type RuleName } from './rule.ts'
 
 /*
  * What PostgreSQL stores about alerts: who evaluated, what was found, what each channel was told. An evaluation is
  * one transaction, and its `now()` is the moment of the evaluation, so a process that dies leaves nothing half done.
  */
-
-/** After this long without an evaluation, no process was there: everything was down, or the machine slept. */
-const UNWATCHED_AFTER = `interval '3 minutes'`
 
 /**
  * Claims the evaluation of this moment. It stays with the process that evaluated last, unless that one misses two.
@@ -34,7 +31,7 @@ export async function claimEvaluation(
        select now(), $1 where pg_try_advisory_xact_lock($3)
        on conflict (only_row) do update
        set checked_at = excluded.checked_at, checked_by = excluded.checked_by,
-           watched_since = case when j.checked_at < now() - ${UNWATCHED_AFTER} then now()
+           watched_since = case when j.${IS_UNWATCHED} then now()
                                 else least(j.watched_since, now()) end
        where j.checked_at <= now() - $2 * interval '1 ms' * case j.checked_by when $1 then 1 else 2 end
           -- The server's clock was put back, or another server with another clock took over.

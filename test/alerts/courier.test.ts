@@ -113,6 +113,24 @@ test('sends what waits, and writes down what the server answered', async () => {
   expect(await channelRow()).toEqual({ sent: true, failing: false, last_answer: expect.any(String) })
 })
 
+test('an alert that was written before a downtime is not sent before it is evaluated again', async () => {
+  const inbox = await Inbox.open()
+  const channels = [inbox.channel(), inbox.channel({ name: 'hook' })]
+  const [alerts, events] = await write(...channels)
+  await store.pool.query(
+    `update dirsync.alert_message set created_at = now() - interval '10 minutes',
+            kind = case id when ${events} then 'events' else kind end;
+     insert into dirsync.alert_check (checked_at, checked_by) values (now() - interval '10 minutes', gen_random_uuid())`,
+  )
+  const courier = startCourier(channels)
+  expect((await inbox.arrival(1)).id).toBe(String(events))
+  await until(async () => (await state(events)) === 'sent')
+  expect(await row(alerts)).toMatchObject({ state: 'waiting', attempts: 0 })
+  await store.pool.query('update dirsync.alert_check set checked_at = now()')
+  courier.wake()
+  expect((await inbox.arrival(2)).id).toBe(String(alerts))
+})
+
 test('is woken when a message is written', async () => {
   const inbox = await Inbox.open()
   const channel = inbox.channel()
