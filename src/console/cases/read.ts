@@ -160,7 +160,7 @@ const EXPORT_PAGE = 500
 /** An export looks through so many numbers of cases at a time: no statement takes longer where there are more cases. */
 const EXPORT_STEP = 10_000
 
-/** All cases that match when an export begins, each once, however long it takes and whatever changes meanwhile. */
+/** The cases that match as an export looks them up, at its beginning, each once, whatever changes while it goes on. */
 export async function* everyCase(db: Pool, filter: CaseFilter, order: CaseOrder): AsyncGenerator<DeadLetter> {
   const ids = await everyIdOf(db, filter, CASE_ORDERS[orderFor(filter, order)])
   for (let at = 0; at < ids.length; at += EXPORT_PAGE) {

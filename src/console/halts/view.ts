@@ -1,4 +1,5 @@
 import { capitalised } from '../../lib/text.ts'
+import { HALTS_OF_OTHERS } from '../../sync/outbox/halts.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts, haltedText, inLanguage, rolesText } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -83,10 +84,11 @@ export function haltTitle(ask: Ask, scope: string, category: string): string {
   return ask.t('halts.what', { scope: haltedText(ask.language, scope), category })
 }
 
-function nextProbe({ t, now }: Ask, { next_probe_at, may_probe }: HaltReport): Words {
+function nextProbe({ t, now }: Ask, { category, next_probe_at, may_probe }: HaltReport): Words {
   if (!may_probe) return t('halts.probe_paused')
   if (next_probe_at === null) return null
-  return next_probe_at <= now ? t('halts.probe_due') : { since: next_probe_at }
+  if (next_probe_at > now) return { since: next_probe_at }
+  return t(HALTS_OF_OTHERS.includes(category) ? 'halts.probe_due_hr' : 'halts.probe_due')
 }
 
 /** A scope as a path segment, which must not be empty: the enterprise without a code is `-`. */

@@ -10,14 +10,15 @@ export const halts = {
   'halts.began': 'began',
   'halts.reason_by': 'Reason given by',
   'halts.probes': 'Probes that failed',
-  'halts.next_probe': 'Next probe, at the latest',
-  'halts.probe_due': 'due: the next job goes through, or else another call',
+  'halts.next_probe': 'The next job may probe',
+  'halts.probe_due': 'now: the next job goes through, or else another call',
+  'halts.probe_due_hr': 'now: the next job goes through, or a run that reads HR ends it',
   'halts.probe_paused': 'once someone resumes the calls',
   'halts.until_resumed': 'none: it ends when someone resumes the calls',
   'halts.paused.remedy': 'Nothing is sent until someone resumes the calls, here or with `dirsync resume`.',
   'halts.probe': 'Probe now',
   'halts.probing':
-    'The next job goes through as a probe. If it succeeds, work continues by itself. If no work is waiting, the next call of another kind goes through instead.',
+    'The next job goes through as a probe. If it succeeds, work continues by itself. If no work is waiting, another call to the platform goes through instead, or where HR is away, the next run that reads it.',
   'halts.missing_role': 'No process has the role {role}.',
   'halts.missing_role.remedy':
     'Start one with `dirsync start --roles {role}`. Nothing is lost: waiting work is done as soon as it runs.',

@@ -12,14 +12,15 @@ export const halts = {
   'halts.began': '始于',
   'halts.reason_by': '说明人',
   'halts.probes': '失败的探测次数',
-  'halts.next_probe': '下次探测（最迟）',
-  'halts.probe_due': '已到时间：将放行下一项数据，或其他调用',
+  'halts.next_probe': '下一项数据可作为探测的时间',
+  'halts.probe_due': '现在：将放行下一项数据，或其他调用',
+  'halts.probe_due_hr': '现在：将放行下一项数据；读取人事数据的同步任务也可使其结束',
   'halts.probe_paused': '人工恢复调用之后',
   'halts.until_resumed': '无：需人工恢复调用',
   'halts.paused.remedy': '恢复调用之前不会发送任何数据：可在此恢复，或运行 `dirsync resume`。',
   'halts.probe': '立即探测',
   'halts.probing':
-    '将放行下一项数据作为探测；成功后自动恢复工作。若没有待发送的数据，则由下一次其他调用代替。',
+    '将放行下一项数据作为探测；成功后自动恢复工作。若没有待发送的数据，则由对平台的其他调用代替；人事数据不可读时，由下一次读取它的同步任务代替。',
   'halts.missing_role': '没有承担“{role}”的进程。',
   'halts.missing_role.remedy':
     '请运行 `dirsync start --roles {role}`。不会丢失任何数据：启动后会自动处理等待的工作。',
