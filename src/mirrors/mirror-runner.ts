@@ -3,7 +3,8 @@ import { repeatOnDeadlock, transaction } from '../lib/database.ts'
 import { Loop, Loops } from '../lib/loop.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
 import { annotate, traced } from '../lib/tracing.ts'
-import { endObsoleteMirrorCases, mirrorCases, resolveCases } from '../sync/cases/cases.ts'
+import { endObsoleteMirrorCases, mirrorCases, resolveCases, restProbed } from '../sync/cases/cases.ts'
+import { slowProbeDelay } from '../sync/outbox/backoff.ts'
 import { enterprisesOnPlatform } from '../sync/outbox/employee.ts'
 import { forbidding, HALTS_OF_OTHERS, type Halt, liftHalts } from '../sync/outbox/halts.ts'
 import {
@@ -157,10 +158,16 @@ class MirrorWork {
       const cases = await mirrorCases(db, this.#operation)
       // A scheduled run does not ask again at every tick for what the platform refused.
       const resting = run.requestedBy === 'cron' ? cases.filter(({ state }) => RESTING.includes(state)) : []
-      const isOf = (rests: (typeof resting)[number], { enterpriseCode, part, entityKey }: PlannedTask) =>
-        rests.enterpriseCode === enterpriseCode && [part, entityKey].includes(rests.field)
-      const refused = resting.filter(rests => plan.tasks.some(task => isOf(rests, task)))
-      const tasks = plan.tasks.filter(task => !refused.some(rests => isOf(rests, task)))
+      const isAmong = ({ enterpriseCode, field }: (typeof cases)[number], among: PlannedTask[]) =>
+        among.some(
+          task => task.enterpriseCode === enterpriseCode && [task.part, task.entityKey].includes(field),
+        )
+      const refused = resting.filter(rests => isAmong(rests, plan.tasks))
+      const tasks = plan.tasks.filter(task => !refused.some(rests => isAmong(rests, [task])))
+      // Another run like this one would not read them either.
+      const unread = cases.filter(retried => retried.state === 'retrying' && !isAmong(retried, tasks))
+      const ids = unread.map(({ id }) => id)
+      await restProbed(db, ids, slowProbeDelay(Math.random()), 'retry_scheduled')
       // Where nothing is planned, nothing is known of what was refused earlier.
       const left = plan.tasks.length > 0 ? refused : cases.filter(({ state }) => state !== 'ignored')
       const leftOut = [

@@ -180,6 +180,11 @@ describe('what the platform refuses', () => {
     await until(async () =>
       (await casesOf(other, 'mirror-taxpayers')).every(({ state }) => state === 'retry_scheduled'),
     )
+    // Not within the hour, again and again. A run that has a list reads it.
+    const { rows } = await other.db.query(
+      `select next_retry_at > now() + interval '2 days' as rests from dirsync.dead_letter`,
+    )
+    expect(rows).toEqual([{ rests: true }])
     await other.db.query(`select dirsync.ignore(id, 'no longer wanted') from dirsync.dead_letter`)
     expect(await other.run('taxpayers')).toMatchObject({ state: 'done' })
     expect(await casesOf(other, 'mirror-taxpayers')).toMatchObject([{ field: 'ID-1', state: 'ignored' }])

@@ -343,13 +343,21 @@ export async function restCases(
   )
 }
 
-/** The same for cases of enterprises, whose probe ended before it tried the field. */
-export async function restProbed(client: ClientBase, ids: number[], restMs: number): Promise<void> {
+/**
+ * The same for cases of enterprises, whose probe ended before it tried the field; and for those of mirrors that a run cannot read:
+ * the next run that can reads them.
+ */
+export async function restProbed(
+  client: ClientBase,
+  ids: number[],
+  restMs: number,
+  state: 'open' | 'retry_scheduled' = 'open',
+): Promise<void> {
   await client.query(
     `update dirsync.dead_letter
-     set state = 'open', next_retry_at = now() + $2 * interval '1 millisecond', version = version + 1
+     set state = $3, next_retry_at = now() + $2 * interval '1 millisecond', version = version + 1
      where id = any ($1) and state = 'retrying'`,
-    [ids, restMs],
+    [ids, restMs, state],
   )
 }
 
