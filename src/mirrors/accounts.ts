@@ -29,7 +29,7 @@ export class AccountReader implements MirrorReader {
       entityKey: '',
       detail: '',
     }))
-    return { tasks, reasons: { enterprises: tasks.length }, parts: [''] }
+    return { tasks, reasons: { enterprises: tasks.length } }
   }
 
   operation(): string {

@@ -45,11 +45,10 @@ export interface MirrorReader {
 
 /** The tasks of a run. */
 export interface ReadingPlan {
+  /** Of every part that could be read now: the case of another one is obsolete. */
   tasks: PlannedTask[]
   /** Number of tasks by kind, for people. */
   reasons: Record<string, number>
-  /** Every part of the mirror, with or without tasks now. */
-  parts: string[]
   /** Why there is nothing to read, if so. */
   nothing?: Message
 }

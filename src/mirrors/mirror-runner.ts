@@ -3,7 +3,7 @@ import { repeatOnDeadlock, transaction } from '../lib/database.ts'
 import { Loop, Loops } from '../lib/loop.ts'
 import type { SessionLocks } from '../lib/session-locks.ts'
 import { annotate, traced } from '../lib/tracing.ts'
-import { endObsoleteMirrorCases, mirrorCases, resolveCases, restProbed } from '../sync/cases/cases.ts'
+import { endCases, mirrorCases, resolveCases, restProbed } from '../sync/cases/cases.ts'
 import { slowProbeDelay } from '../sync/outbox/backoff.ts'
 import { enterprisesOnPlatform } from '../sync/outbox/employee.ts'
 import { forbidding, HALTS_OF_OTHERS, type Halt, liftHalts } from '../sync/outbox/halts.ts'
@@ -153,15 +153,22 @@ class MirrorWork {
       if (run === null) return null
       const codes = enterprisesToAsk(await enterprisesOnPlatform(db, ownEnterprise))
       const plan = await this.#reader.plan(db, codes, run.startedAt)
-      const parts = [...plan.parts, ...plan.tasks.map(({ entityKey }) => entityKey)]
-      await endObsoleteMirrorCases(db, this.#operation, { enterpriseCodes: codes, parts }, run.id)
       const cases = await mirrorCases(db, this.#operation)
-      // A scheduled run does not ask again at every tick for what the platform refused.
-      const resting = run.requestedBy === 'cron' ? cases.filter(({ state }) => RESTING.includes(state)) : []
       const isAmong = ({ enterpriseCode, field }: (typeof cases)[number], among: PlannedTask[]) =>
         among.some(
           task => task.enterpriseCode === enterpriseCode && [task.part, task.entityKey].includes(field),
         )
+      // Ignored ones stay ignored: the part may be read again, and would come back as a case. A worker without the setting that
+      // lists what to read knows nothing of what others have.
+      const obsolete = cases.filter(
+        asked => plan.tasks.length > 0 && asked.state !== 'ignored' && !isAmong(asked, plan.tasks),
+      )
+      await endCases(
+        db,
+        obsolete.map(({ id }) => ({ id, runId: run.id, resolution: 'obsolete' })),
+      )
+      // A scheduled run does not ask again at every tick for what the platform refused.
+      const resting = run.requestedBy === 'cron' ? cases.filter(({ state }) => RESTING.includes(state)) : []
       const refused = resting.filter(rests => isAmong(rests, plan.tasks))
       const tasks = plan.tasks.filter(task => !refused.some(rests => isAmong(rests, [task])))
       // Another run like this one would not read them either.

@@ -60,12 +60,8 @@ export class OrderReader implements MirrorReader {
         tasks.push({ enterpriseCode, part: OLDER, entityKey: tradeNo, detail: 'order' })
     }
     const older = tasks.filter(task => task.part === OLDER).length
-    return {
-      tasks,
-      reasons: { days: tasks.length - older, [OLDER]: older },
-      // An order that could not be read is planned again: once there are none, no refusal is left.
-      parts: older > 0 ? ['', OLDER] : [''],
-    }
+    // An order that could not be read is planned again: once there are none, no refusal is left.
+    return { tasks, reasons: { days: tasks.length - older, [OLDER]: older } }
   }
 
   operation(task: MirrorTask): string {

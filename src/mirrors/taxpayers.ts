@@ -50,7 +50,6 @@ export class TaxpayerReader implements MirrorReader {
     return {
       tasks,
       reasons: { taxpayer_queries: tasks.length },
-      parts: this.#identifiers,
       nothing: message('said.no_taxpayers'),
     }
   }

@@ -35,12 +35,12 @@ const ask = async (kind: string) => {
   return Number(rows[0].id)
 }
 /** As a tick of a cron job would ask. */
-const tick = async (kind: string) => {
-  const { rows } = await company.db.query(
+const tick = async (kind: string, of = company) => {
+  const { rows } = await of.db.query(
     `insert into dirsync.sync_run (kind, requested_by) values ($1, 'cron') returning id::int`,
     [kind],
   )
-  return endOf(company.db, rows[0].id)
+  return endOf(of.db, rows[0].id)
 }
 /** The scheduled jobs that fail. */
 const failing = async () => {
@@ -163,6 +163,30 @@ describe('what the platform refuses', () => {
       'message', 'refused', 'remedy', 'correct it', 'state', 'open'))`)
     await company.run('taxpayers')
     expect(await casesOf(company, 'mirror-taxpayers')).toEqual([])
+  })
+
+  test('of one enterprise ends as obsolete while the same part of another one is read', async () => {
+    await using other = await createCompany({
+      employees: 1,
+      settings: { PAYMENT_ORDER_DAYS: '1', MIRRORS: 'accounts' },
+    })
+    await other.control('POST', 'enterprises', [{ enterprise_code: 'E1' }, { enterprise_code: 'E2' }])
+    await other.start()
+    await other.db.query(
+      `insert into dirsync.employee (enterprise_code, userid) values ('E1', 'x'), ('E2', 'y')`,
+    )
+    await other.db.query(
+      `insert into dirsync.payment_order (enterprise_code, trade_no, status, listed_on)
+       values ('E2', 'T000000000000700', 4, $1)`,
+      [daysAgo(9)],
+    )
+    await other.db.query(`select dirsync.record_failure(jsonb_build_object('enterprise_code', 'E1', 'entity', 'mirror',
+      'entity_key', 'orders', 'operation', 'mirror-orders', 'field', 'older_orders', 'category', 'no_permission',
+      'message', 'refused', 'remedy', 'correct it', 'state', 'open'))`)
+    const run = tick('orders', other)
+    expect(await other.spent(() => run)).toMatchObject({ 'enterprise/consume/get': 1 })
+    expect(await run).toMatchObject({ state: 'done' })
+    expect(await casesOf(other, 'mirror-orders')).toEqual([])
   })
 
   test('is left to a worker that knows what is requested where another one has no list of it, which is no success', async () => {

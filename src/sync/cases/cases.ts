@@ -418,24 +418,3 @@ export async function mirrorCases(
   )
   return rows
 }
-
-/**
- * Ends the cases of parts that are no longer read. Ignored ones stay ignored: the part may be read again, and would come back
- * as a case.
- */
-export async function endObsoleteMirrorCases(
-  client: ClientBase,
-  operation: MirrorOperation,
-  asked: { enterpriseCodes: string[]; parts: string[] },
-  runId: number,
-): Promise<void> {
-  // A worker without the setting that lists them knows nothing of those of others.
-  if (asked.parts.length === 0) return
-  await endCasesWhere(
-    client,
-    `d.operation = '${operation}' and d.entity = 'mirror' and d.state <> 'ignored'
-       and not (d.enterprise_code = any ($1) and d.field = any ($2))`,
-    [asked.enterpriseCodes, asked.parts],
-    { runId, resolution: 'obsolete' },
-  )
-}
