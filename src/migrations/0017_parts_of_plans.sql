@@ -622,6 +622,8 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   part dirsync.plan_decision := dirsync.part_sent_by(run);
   back integer;
+  -- This one may have taken over what another had planned.
+  approved bigint[] := array(select r.id from dirsync.sync_run r where r.approved);
 begin
   with waiting as materialized (
     select p.operation, p.enterprise_code, p.entity_key, p.detail from dirsync.pending p
@@ -652,10 +654,10 @@ begin
                       when e.source_hash in (e.acknowledged_hash, e.parked_hash) and not t.sent_unknown
                         then e.source_hash
                       when coalesce(e.acknowledged_hash, e.parked_hash) is not null
-                           -- HR had them before the plan in which they vanished, which a person has approved.
+                           -- HR had them before a plan in which they vanished, which a person has approved.
                            or e.vanished_at is not null and exists (
                              select from dirsync.planned_work w
-                             where w.run_id = run and w.operation = t.operation
+                             where w.run_id = any (approved) and w.reason = 'vanished' and w.operation = t.operation
                                and w.enterprise_code = e.enterprise_code and w.entity_key = e.userid
                                and w.previous_hash is not null)
                         then uuid '00000000-0000-0000-0000-000000000000' end,

@@ -55,8 +55,10 @@ describe('back to one HR system', () => {
     await acknowledge(store)
     expect(await employees()).toEqual(ALL)
   }
-  async function heldWithout(): Promise<Run> {
+  /** @param known changes what is known of those whom HR lacks */
+  async function heldWithout(known: () => Promise<unknown> = async () => {}): Promise<Run> {
     await severalInSync()
+    await known()
     await settle([])
     const held = await plan(one(), '')
     expect(worded(held)).toMatchObject({ state: 'held', message: MISSING })
@@ -123,16 +125,24 @@ describe('back to one HR system', () => {
     const outcomes = keys.map((key, i) => outcome(key, claims[i] as Claim, { outcome: 'replan', again }))
     await settleOutcomes(store.pool, outcomes)
   }
-  test.each<[string, () => Promise<Run>]>([
+  /** What an invalid row leaves. */
+  const neverAsked = () =>
+    store.pool.query(
+      `update dirsync.employee set platform_state = 'unknown', acknowledged_hash = null, parked_hash = source_hash
+       where enterprise_code = 'E2'`,
+    )
+  const byName = () => plan(one(), '', 'employees', ['b0', 'b1'])
+  test.each<[string, () => Promise<Run>, (() => Promise<unknown>)?]>([
     [
       'a plan that workers had asked for',
       () => replan([job('E2', 'b0'), job('E2', 'b1')]).then(() => plan(one(), '')),
     ],
-    ['a run of employees by name', () => plan(one(), '', 'employees', ['b0', 'b1'])],
+    ['a run of employees by name', byName],
+    ['a run of employees by name, of whom the platform was never asked,', byName, neverAsked],
   ])(
     'that lacks an enterprise, with the approval cancelled, and later %s which had taken its work over',
-    async (_, take) => {
-      const held = await heldWithout()
+    async (_, take, known = async () => {}) => {
+      const held = await heldWithout(known)
       await store.pool.query('select dirsync.approve($1)', [held.id])
       while (await planNext(one(), ''));
       const over = await take()
@@ -149,11 +159,7 @@ describe('back to one HR system', () => {
 
   test('that lacks an enterprise, with the approval cancelled: also of whom the platform was never asked', async () => {
     await severalInSync()
-    // What an invalid row leaves.
-    await store.pool.query(
-      `update dirsync.employee set platform_state = 'unknown', acknowledged_hash = null, parked_hash = source_hash
-       where enterprise_code = 'E2'`,
-    )
+    await neverAsked()
     await settle([])
     const { id } = await plan(one(), '')
     await store.pool.query('select dirsync.approve($1)', [id])
