@@ -484,6 +484,29 @@ describe('an outage of the platform', () => {
     ])
   })
 
+  test('does not end by the refusal of a secret that one worker has alone, which leaves the work to others', async () => {
+    await plans.hire(1)
+    await plans.plan()
+    for (const secret_print of ['', 'right'])
+      await plant(store, 'process', {
+        ...{ id: randomUUID(), host: 'h', pid: 1, roles: ['worker'], version: '1', pacer: {}, secret_print },
+      })
+    const emulator = await startEmulator(NOWHERE)
+    onTestFinished(() => emulator.close())
+    await controlOf(emulator.url)('POST', 'faults', [{ operation: '*', code: 1000210003 }])
+    await raiseHalt(store.pool, OUTAGE_OF_ALL, 0)
+    await probe(plans.source(), emulator.url)
+    expect(await store.rows('select secret_print, aside_for from dirsync.process order by 1')).toEqual([
+      { secret_print: '', aside_for: 'secret' },
+      { secret_print: 'right', aside_for: null },
+    ])
+    expect(await store.rows('select scope, category from dirsync.halt')).toEqual([
+      { scope: '*', category: 'platform_unavailable' },
+    ])
+    // The others' jobs are to find out.
+    expect(await isProbe()).toBe(false)
+  })
+
   test('is probed by a job in its turn also while others probe it in vain, every 30 seconds', async () => {
     await plans.hire(1)
     await plans.plan()

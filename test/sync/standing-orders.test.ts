@@ -146,7 +146,7 @@ class Worker {
         if (!isRefused) this.#unanswered += 1
         if (isRefused) await haltForPlatform(this.#deps, '*', verdict, platformCode ?? null)
         else if (this.#unanswered >= CALLS) await haltForOutage(this.#deps, verdict)
-        if (isProbe && isRefused) await endOutage(this.#deps, startedAt)
+        if (isProbe && isRefused && this.standing.aside !== 'secret') await endOutage(this.#deps, startedAt)
         else if (isProbe) await leaveProbesToJobs(store.pool, 'E1')
       }
     }

@@ -299,9 +299,12 @@ export class JobProcessor {
     onSettled?.({ operation: key.operation, outcome, durationMs, changeMs })
     if (platform.answered) this.#outage.answered()
     if (claimed.underHalt && platform.called) {
-      if (!platform.answered) await leaveProbesToJobs(this.#deps.pool, key.enterpriseCode)
-      else if (outcome === 'halted') await endOutage(this.#deps, startedAt)
-      else await liftHalts(this.#deps, key.enterpriseCode, startedAt)
+      const { pool, standing } = this.#deps
+      if (platform.answered && outcome !== 'halted')
+        await liftHalts(this.#deps, key.enterpriseCode, startedAt)
+      // The refusal of a secret that others do not have does not show whether their calls are answered.
+      else if (platform.answered && standing.aside !== 'secret') await endOutage(this.#deps, startedAt)
+      else await leaveProbesToJobs(pool, key.enterpriseCode)
     }
     logger.debug({ operation: key.operation, key: key.entityKey, outcome, runId }, 'job done')
   }
