@@ -283,9 +283,15 @@ export async function examineChannels(
   pool: Pool | null,
   program: string,
 ): Promise<CheckResult[]> {
-  const answers = pool === null ? new Map<string, string | null>() : await failingChannels(pool)
+  const failing = pool === null ? [] : await failingChannels(pool)
   const findings = await Promise.all(
-    channels.map(settings => examineChannel(settings, answers.get(settings.name), program)),
+    channels.map(settings => {
+      // What another address answered says nothing of one that was set since.
+      const found = failing.find(
+        ({ channel, target }) => channel === settings.name && target === targetOf(settings),
+      )
+      return examineChannel(settings, found?.answer, program)
+    }),
   )
   if (!channels.some(getsAlerts))
     findings.unshift(
@@ -302,10 +308,14 @@ export async function examineChannels(
   return findings
 }
 
-/** The latest answers of channels that do not take messages, by their names. */
-async function failingChannels(pool: Pool): Promise<Map<string, string | null>> {
-  const { rows } = await pool.query<{ channel: string; answer: string | null }>(FAILING_CHANNELS)
-  return new Map(rows.map(({ channel, answer }) => [channel, answer]))
+/** The channels that do not take messages, with their latest answers. */
+async function failingChannels(
+  pool: Pool,
+): Promise<{ channel: string; target: string; answer: string | null }[]> {
+  const { rows } = await pool.query(
+    `select f.channel, c.target, f.answer from (${FAILING_CHANNELS}) f join dirsync.alert_channel c on c.name = f.channel`,
+  )
+  return rows
 }
 
 /** @param refusal what a channel that does not take messages answered last; undefined if it takes them */

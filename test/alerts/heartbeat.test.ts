@@ -97,6 +97,18 @@ test.each([
   expect(await row()).toBeUndefined()
 })
 
+test('a halt of everything that has only begun keeps no call back, however old the work of a halted enterprise is', async () => {
+  await store.pool.query(
+    `insert into dirsync.halt (scope, category, message, remedy, since)
+     values ('E1', 'enterprise_code', '[]', '[]', now() - interval '2 days'), ('*', 'credentials', '[]', '[]', now());
+     insert into dirsync.pending (operation, enterprise_code, entity_key, priority, created_at)
+     values ('update-employee', 'E1', 'e1', 5, now() - interval '2 days')`,
+  )
+  await good()
+  await look()
+  expect(calls).toHaveLength(1)
+})
+
 test.each([
   [
     'the queue refuses writes',
@@ -114,7 +126,8 @@ test.each([
   ],
   ...['credentials', 'paused'].map(category => [
     `everything is halted (${category}) and work waits for longer than a quarter of an hour`,
-    `insert into dirsync.halt (scope, category, message, remedy) values ('*', '${category}', '[]', '[]');
+    `insert into dirsync.halt (scope, category, message, remedy, since)
+     values ('*', '${category}', '[]', '[]', now() - interval '16 minutes');
      insert into dirsync.pending (operation, entity_key, priority, created_at)
      values ('update-employee', 'e1', 5, now() - interval '16 minutes')`,
     `delete from dirsync.pending`,

@@ -112,6 +112,11 @@ test('a channel that took no message lately is warned of, with what it answered'
       remedy: 'Check ALERT_CHANNEL_OPS, then try it with dirsync alerts test --channel ops.',
     },
   ])
+  const elsewhere = { ...env, ALERT_CHANNEL_OPS: 'http://new.example.com/x' }
+  expect(await findingsOf(elsewhere, false, own.pool)).toMatchObject([
+    fine,
+    { status: 'warning', what: expect.stringContaining('new.example.com') },
+  ])
   await own.pool.query('update dirsync.alert_channel set failing_since = null')
   expect(await findingsOf(env, false, own.pool)).toMatchObject([fine, { status: 'ok' }])
 })

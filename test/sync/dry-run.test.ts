@@ -283,6 +283,18 @@ describe('a SELECT that is wrong', () => {
     })
   })
 
+  test('is stopped also where the one in use has lost the condition', async () => {
+    await place.inSync(3, TODAY)
+    const broken = deps(
+      place.source('select userid || i as userid, name from person, generate_series(1, 60000) i'),
+    )
+    const { id } = await dryRunNow(broken, ASKER, { sql: TODAY, source: '' }, { signal: never })
+    expect(worded(await readDryRun(place.store.pool, id))).toMatchObject({
+      state: 'failed',
+      message: expect.stringContaining('more than 100,000 rows'),
+    })
+  })
+
   test('reports unknown columns and failing values without a value', async () => {
     await place.hire(1)
     expect(worded(await dryRun('select userid, name as nom from person'))).toMatchObject({

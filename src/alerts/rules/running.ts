@@ -78,7 +78,7 @@ export const RUNNING = {
       expr: minutes => `max by (job, scope) (dirsync_queue_away_seconds) > ${minutes * 60}`,
       isTimed: true,
       summary:
-        '{{ if eq $labels.scope "process" }}A process of dirsync does not reach the queue{{ else }}No worker, or no scheduler, of dirsync reaches the queue{{ end }}',
+        '{{ if eq $labels.scope `process` }}A process of dirsync does not reach the queue{{ else }}No worker, or no scheduler, of dirsync reaches the queue{{ end }}',
       description:
         'It has been so for {{ $value | humanizeDuration }}. Work is kept, and waits for processes that reach it.',
     },

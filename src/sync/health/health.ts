@@ -382,9 +382,9 @@ const HEALTH = `
     group by operation
   ), halted_work as (
     -- What was put off has waited since it was due.
-    select ${ageOf('min(greatest(o.since, o.due, r.requested_at, r.decided_at))')} as age
-    from outbox o left join dirsync.sync_run r on r.id = o.run_id
-    where exists (select from dirsync.halt where scope = '*')
+    select ${ageOf('min(greatest(o.since, o.due, r.requested_at, r.decided_at, h.since))')} as age
+    from dirsync.halt h cross join outbox o left join dirsync.sync_run r on r.id = o.run_id
+    where h.scope = '*'
   ), contradicted as (${CONTRADICTED}
   ), refused as (
     select count(*)::int as count, (array_agg(outer_refund_no order by last_at desc))[1] as latest

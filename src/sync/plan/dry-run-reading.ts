@@ -91,13 +91,14 @@ export async function carryOutDryRun(
   }
 }
 
-/** @param today rows of today's mapping: before the first run no employee is known */
-async function mostRows(db: PoolClient, today: number): Promise<number> {
+async function countKnown(db: PoolClient): Promise<number> {
   const { rows } = await db.query<{ known: number }>(
     `select coalesce(sum(n), 0)::int as known from dirsync.tally where source = 'employee'`,
   )
-  return Math.max(LEAST_LIMIT, MOST_TIMES * Math.max(onlyRow(rows).known, today))
+  return onlyRow(rows).known
 }
+
+const mostRows = (employees: number) => Math.max(LEAST_LIMIT, MOST_TIMES * employees)
 
 function tooMany(most: number): Message {
   return message('said.too_many_rows', { limit: most.toLocaleString('en') })
@@ -133,9 +134,12 @@ async function find(
   // Runs read employees also where departments lack the column. Where they have it, a SELECT that takes it away is wrong.
   if (today.columns.has('dept_code')) snapshot.assertDepartments(now)
   return await rolledBack(pool, async db => {
+    const known = await countKnown(db)
+    // Before the first run nobody is known.
+    progress.most = known === 0 ? Number.POSITIVE_INFINITY : mostRows(known)
     progress.phase('today')
     await stageSide(db, 'today_row', await snapshot.scan(today, signal, progress.read), codes, signal)
-    progress.most = await mostRows(db, progress.rowsOfPhase)
+    progress.most = mostRows(Math.max(known, progress.rowsOfPhase))
     progress.phase('plan')
     const plan = await planWith(db, source, snapshot, now, limits, progress, signal)
     progress.phase('new')
@@ -250,7 +254,7 @@ class Progress {
   /** Of the current reading. */
   rowsOfPhase = 0
   readonly #tooMany = new AbortController()
-  /** Most rows of one reading; none while today's mapping is read. */
+  /** Most rows of one reading. */
   most = Number.POSITIVE_INFINITY
   #told = ''
   #telling: Promise<unknown> = Promise.resolve()

@@ -126,7 +126,7 @@ export const alerts = {
   'alert.queue_away.remedy':
     'Start Redis, restore the connection to it, or give it more memory or disk; `dirsync doctor` says what fails.',
   'alert.queue_away.over':
-    '{process, select, none {It is no longer out of reach of all running workers, or of all schedulers. {continues}} other {It reaches the queue again or has ended, or none of its role reaches the queue.}}',
+    '{process, select, none {It is no longer out of reach of all running workers, or of all schedulers. {continues}} other {It reaches the queue again or has ended, or no worker, or no scheduler, reaches it any more.}}',
   'alert.hr_sources_differ.title': 'Processes have different HR sources',
   'alert.hr_sources_differ.what':
     '{count, plural, one {A process does} other {# processes do}} nothing for the HR sources that differ from those of the process started last: {processes}.',

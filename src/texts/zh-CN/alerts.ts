@@ -113,7 +113,7 @@ export const alerts = {
   'alert.queue_away.remedy':
     '请启动 Redis，恢复与它的网络连接，或为其增加内存、磁盘空间；`dirsync doctor` 会指出问题所在。',
   'alert.queue_away.over':
-    '{process, select, none {不再是所有工作进程或所有调度进程都无法连接队列。{continues}} other {该进程已能连接队列或已结束，或同角色的进程均无法连接队列。}}',
+    '{process, select, none {不再是所有工作进程或所有调度进程都无法连接队列。{continues}} other {该进程已能连接队列或已结束，或所有工作进程或所有调度进程均无法连接队列。}}',
   'alert.hr_sources_differ.title': '各进程的人事数据源设置不一致',
   'alert.hr_sources_differ.what':
     '{count, plural, other {# 个进程}}的人事数据源设置与最后启动的进程不同，对有差异的人事数据源不做任何处理：{processes}。',
