@@ -8,9 +8,10 @@ import type { EmployeeMapping } from '../../hr/mapping.ts'
 import type { HrSnapshot } from '../../hr/snapshot.ts'
 import { HrDataError, type HrEmployeeRow, isOfHr, MappingError } from '../../hr/source.ts'
 import type { NamedSource } from '../../hr/sources.ts'
-import { onlyRow, type Pool, type PoolClient, rolledBack, transaction } from '../../lib/database.ts'
+import { type Pool, type PoolClient, rolledBack, transaction } from '../../lib/database.ts'
 import { storableJson } from '../../lib/storable.ts'
-import { type Message, message, type Said, saidBy } from '../../texts/message.ts'
+import { message, type Said, saidBy } from '../../texts/message.ts'
+import { lastFullReading } from '../runs/earlier-runs.ts'
 import type { RunLimits } from '../runs/safety.ts'
 import {
   compareSides,
@@ -87,24 +88,13 @@ export async function carryOutDryRun(
     return null
   } catch (error) {
     await progress.end()
-    return progress.tooMany.aborted ? { message: tooMany(progress.most), place: null } : mistakeOf(error)
+    return progress.tooMany.aborted ? progress.tooManyRows() : mistakeOf(error)
   }
-}
-
-async function countKnown(db: PoolClient): Promise<number> {
-  const { rows } = await db.query<{ known: number }>(
-    `select coalesce(sum(n), 0)::int as known from dirsync.tally where source = 'employee'`,
-  )
-  return onlyRow(rows).known
 }
 
 const mostRows = (employees: number) => Math.max(LEAST_LIMIT, MOST_TIMES * employees)
 
-function tooMany(most: number): Message {
-  return message('said.too_many_rows', { limit: most.toLocaleString('en') })
-}
-
-/** More rows than this many times the employees, and a hundred thousand, indicate a join without its condition. */
+/** More rows than this many times those of the last reading, or of the mapping in use, and a hundred thousand, indicate a join without its condition. */
 const MOST_TIMES = 10
 const LEAST_LIMIT = 100_000
 
@@ -134,12 +124,11 @@ async function find(
   // Runs read employees also where departments lack the column. Where they have it, a SELECT that takes it away is wrong.
   if (today.columns.has('dept_code')) snapshot.assertDepartments(now)
   return await rolledBack(pool, async db => {
-    const known = await countKnown(db)
-    // Before the first run nobody is known.
-    progress.most = known === 0 ? Number.POSITIVE_INFINITY : mostRows(known)
+    const last = await lastFullReading(db, source)
+    progress.most = last === null ? Number.POSITIVE_INFINITY : mostRows(last.statistics.rows)
     progress.phase('today')
     await stageSide(db, 'today_row', await snapshot.scan(today, signal, progress.read), codes, signal)
-    progress.most = mostRows(Math.max(known, progress.rowsOfPhase))
+    progress.most = mostRows(progress.rowsOfPhase)
     progress.phase('plan')
     const plan = await planWith(db, source, snapshot, now, limits, progress, signal)
     progress.phase('new')
@@ -274,6 +263,12 @@ class Progress {
   /** Aborts as soon as a reading exceeds its limit. */
   get tooMany(): AbortSignal {
     return this.#tooMany.signal
+  }
+
+  tooManyRows(): Mistake {
+    const reason = message('said.too_many_rows', { limit: this.most.toLocaleString('en') })
+    const isOfToday = this.#phase === 'today'
+    return { message: isOfToday ? message('said.select_in_use', { reason }) : reason, place: null }
   }
 
   /** Counts the rows of a chunk. */
