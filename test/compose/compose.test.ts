@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { parse } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { SETTINGS } from '../../src/settings/settings.ts'
 import { blocksOf, PAGES, pageOf } from '../docs/pages.ts'
 import { program } from '../helpers/programs.ts'
@@ -194,6 +194,7 @@ test("the demo's data is removed by its project, which has no deployment of one'
   const project = parseEnv(readFileSync(join(ROOT, 'compose/demo.env'), 'utf8'))
   expect(project).toEqual({
     COMPOSE_PROJECT_NAME: 'dirsync-demo',
+    COMPOSE_FILE: 'docker-compose.yml',
     COMPOSE_PROFILES: 'demo',
     DIRSYNC_DEPLOYMENT: 'demo',
   })
@@ -268,13 +269,21 @@ describe('as Compose reads it', { tags: 'compose' }, () => {
     })
   })
 
+  test("an override is for a deployment of one's own, not for the demo", async () => {
+    const folder = await copyOfProject()
+    newDeployment(folder, 'production')
+    const environment = { HEARTBEAT_URL_FILE: '/run/secrets/heartbeat_url' }
+    writeFileSync(
+      join(folder, 'docker-compose.override.yml'),
+      stringify({ services: { dirsync: { environment } } }),
+    )
+    expect(service('dirsync', resolveComposeFile({ folder })).environment).toMatchObject(environment)
+    const demo = resolveComposeFile({ folder, envFile: 'compose/demo.env' })
+    expect(service('dirsync', demo).environment).not.toHaveProperty('HEARTBEAT_URL_FILE')
+  })
+
   test('a deployment of its own takes nothing from the demo', async () => {
-    const folder = await temporaryFolder()
-    for (const part of ['docker-compose.yml', 'compose', 'examples', 'Dockerfile'])
-      cpSync(join(ROOT, part), join(folder, part), {
-        recursive: true,
-        filter: path => !path.endsWith('.env'),
-      })
+    const folder = await copyOfProject()
     newDeployment(folder, 'production')
     const own = resolveComposeFile({ folder })
     // The older Compose shows the services of every profile.
@@ -293,6 +302,14 @@ describe('as Compose reads it', { tags: 'compose' }, () => {
     expect(service('postgres', own).environment?.PGDATA).toMatch(/\/production$/)
   })
 })
+
+/** What Compose reads of a fresh checkout. */
+async function copyOfProject(): Promise<string> {
+  const folder = await temporaryFolder()
+  for (const part of ['docker-compose.yml', 'compose', 'examples', 'Dockerfile'])
+    cpSync(join(ROOT, part), join(folder, part), { recursive: true })
+  return folder
+}
 
 /** The compose file as Compose understands it: `docker-compose [--env-file …] config`. */
 function resolveComposeFile(options: { folder?: string; envFile?: string }): ComposeFile {
