@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseEnv } from 'node:util'
 import pg from 'pg'
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
@@ -63,11 +64,27 @@ describe('compose/new-deployment', () => {
   test('never overwrites a deployment or .env', async () => {
     const folder = await copyOfProject()
     writeFileSync(join(folder, '.env'), 'DIRSYNC_DEPLOYMENT=elsewhere\n')
-    expect(newDeployment(folder, 'production')).toContain('Put DIRSYNC_DEPLOYMENT=production into it')
+    newDeployment(folder, 'production')
     expect(readFileSync(join(folder, '.env'), 'utf8')).toBe('DIRSYNC_DEPLOYMENT=elsewhere\n')
     const settings = readFileSync(join(folder, 'compose/production/secrets/database_url'), 'utf8')
     expect(() => newDeployment(folder, 'production')).toThrow(/exists/)
     expect(readFileSync(join(folder, 'compose/production/secrets/database_url'), 'utf8')).toBe(settings)
+  })
+
+  test('beside another one, says what that comes to, and what a project of its own needs', async () => {
+    const folder = await copyOfProject()
+    newDeployment(folder, 'production')
+    const said = newDeployment(folder, 'staging')
+    expect(said).toContain(
+      'DIRSYNC_DEPLOYMENT=staging in it, this deployment starts in place of any that it names',
+    )
+    expect(said).toContain('--env-file compose/staging/project.env')
+    expect(parseEnv(said.match(/(?:^ {2}\w+=.*\n)+/m)?.[0] ?? '')).toEqual({
+      COMPOSE_PROJECT_NAME: 'dirsync-staging',
+      COMPOSE_FILE: 'docker-compose.yml',
+      DIRSYNC_DEPLOYMENT: 'staging',
+      DIRSYNC_PORT: '8082',
+    })
   })
 
   test.each(['', 'demo', '../elsewhere', 'Production', 'a b'])('refuses the name %j', async name => {
