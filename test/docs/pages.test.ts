@@ -351,6 +351,14 @@ describe('links', () => {
   })
 })
 
+test('the unit of systemd starts a program that a checkout has', () => {
+  const starts = blocks.flatMap(({ text }) =>
+    [...text.matchAll(/^ExecStart=\/opt\/dirsync\/(\S+) start$/gm)].map(([, program = '']) => program),
+  )
+  expect(starts).toHaveLength(1)
+  for (const program of starts) expect(existsSync(join(ROOT, program)), program).toBe(true)
+})
+
 describe('README.zh-CN.md says what README.md says', () => {
   const [english, chinese] = ['README.md', 'README.zh-CN.md'] as const
   /** What no translation changes, and of a link or picture where it leads. */
