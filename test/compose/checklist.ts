@@ -168,7 +168,7 @@ const CHANGES_DONE = /\bchanges\b.*\bdone\b/
 
 async function theDemo(port: number): Promise<void> {
   section('The demo')
-  await point('10', 'docker compose --env-file compose/demo.env up --detach', ends(0))
+  await point('10', 'docker compose --env-file compose/demo.env up --build --detach', ends(0))
   await healthy('11', '--profile demo', 8)
   await until(`${DIRSYNC} status`, ({ text }) => CHANGES_DONE.test(text))
   await point('12', `${DIRSYNC} status`, () => [

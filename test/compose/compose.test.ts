@@ -209,6 +209,17 @@ test("the demo's data is removed by its project, which has no deployment of one'
   for (const line of removing) expect(line).toContain('docker compose --env-file compose/demo.env down')
 })
 
+test('a start that a page shows builds the image, which another checkout may have left behind', () => {
+  const starts = ['README.md', 'README.zh-CN.md', 'docs/compose.md']
+    .flatMap(blocksOf)
+    .filter(({ text }) => !text.includes('docker compose build'))
+    .flatMap(({ text }) =>
+      text.split('\n').filter(line => /^docker compose .*\bup (?!.*--no-deps)/.test(line)),
+    )
+  expect(starts).toHaveLength(6)
+  for (const line of starts) expect(line).toContain(' up --build ')
+})
+
 describe('an override that a page shows', () => {
   const overrides = ['docs/compose.md', 'docs/hr-files.md']
     .flatMap(blocksOf)
