@@ -141,8 +141,9 @@ const SCHEMA = `
   ) without rowid;
 `
 
-const TABLES = [
-  ...['enterprises', 'departments', 'employees', 'openids', 'tokens'],
+/** What makes a platform more than empty: everything but tokens, which an empty one gives, too. */
+const STATE_TABLES = [
+  ...['enterprises', 'departments', 'employees', 'openids'],
   ...['orders', 'refunds', 'notifications', 'accounts', 'topups', 'taxpayers'],
 ]
 
@@ -225,13 +226,14 @@ export class Database {
     }
   }
 
+  /** Whether it holds nothing but tokens. */
   isEmpty(): boolean {
-    return TABLES.every(table => this.prepare(`select 1 from ${table} limit 1`).get() === undefined)
+    return STATE_TABLES.every(table => this.prepare(`select 1 from ${table} limit 1`).get() === undefined)
   }
 
   clear(): void {
     this.transaction(() => {
-      for (const table of TABLES) this.#sqlite.exec(`delete from ${table}`)
+      for (const table of [...STATE_TABLES, 'tokens']) this.#sqlite.exec(`delete from ${table}`)
     })
   }
 

@@ -31,6 +31,8 @@ export interface Emulator {
   /** Base address of the operations, without a trailing slash. */
   url: string
   port: number
+  /** Whether `data` held a state already, which any seed left alone. */
+  keptState: boolean
   /** Ends every connection and closes the state; may be called more than once. */
   close(): Promise<void>
 }
@@ -57,8 +59,9 @@ export async function startEmulator(options: EmulatorOptions): Promise<Emulator>
   }).setTimeout(timeoutMs)
   server.on('request', requestListener(platform, calls, control, closing.signal))
   const host = options.host ?? '127.0.0.1'
+  const keptState = !platform.database.isEmpty()
   try {
-    if (options.seed !== undefined && platform.database.isEmpty()) applySeed(platform, options.seed)
+    if (options.seed !== undefined && !keptState) applySeed(platform, options.seed)
     server.listen(options.port ?? 0, host)
     await once(server, 'listening')
   } catch (error) {
@@ -80,6 +83,7 @@ export async function startEmulator(options: EmulatorOptions): Promise<Emulator>
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
     port,
+    keptState,
     close: () => {
       closed ??= close()
       return closed

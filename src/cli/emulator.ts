@@ -72,6 +72,7 @@ Examples:
         seed: seed && seedOf(await textOf('--seed', seed), seed),
       })
       const told = stopSignal()
+      if (seed && emulator.keptState) print(said(message('said.emulator_kept_state', { data, seed })))
       const where = { address: emulator.url, id: appId }
       print(
         said(

@@ -40,6 +40,21 @@ test('`dirsync emulator` without a secret makes one, and says it', async () => {
   expect(await createToken(url, 'demo-application', secret)).toMatchObject({ code: 0 })
 })
 
+test('`dirsync emulator` says that it keeps the state of a file, and takes no seed', async () => {
+  const folder = await temporaryFolder()
+  const [data, seed] = [join(folder, 'state.sqlite'), join(folder, 'seed.json')]
+  await writeFile(seed, '{"employees":[{"userid":"u1"}]}')
+  const options = ['--port', '0', '--secret', 's', '--data', data, '--seed', seed]
+  await using first = spawnDirsync(['emulator', ...options])
+  await first.waitForLine(/^emulator listens on /)
+  await first.kill()
+  expect(first.stdout).not.toContain(data)
+
+  await using second = spawnDirsync(['emulator', ...options])
+  await second.waitForLine(/^emulator listens on /)
+  expect(second.stdout).toMatch(`${data} holds a state already`)
+})
+
 test('`dirsync emulator` takes the application of the settings, and keeps its secret to itself', async () => {
   const file = join(await temporaryFolder(), 'secret')
   await writeFile(file, 'of-the-file\n')

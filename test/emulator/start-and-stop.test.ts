@@ -57,6 +57,19 @@ test('the state in a file survives a restart, and the seed is for an empty platf
   expect((await second.createToken()).status).toBe(429)
 })
 
+test('a platform that has only given tokens is empty: it takes the seed, and the tokens stay valid', async () => {
+  const data = join(folder, 'tokens.sqlite')
+  const first = await PlatformUnderTest.start({ data })
+  const token = await first.token()
+  await first.emulator.close()
+
+  await using second = await PlatformUnderTest.start({ data, seed: { employees: [{ userid: 'u1' }] } })
+  const parameters = { ...second.publicParameters(token), userid: 'u1' }
+  expect(await second.send('employee/get', { ...parameters, sign: sign(parameters) }, '')).toMatchObject({
+    code: 0,
+  })
+})
+
 test('without a file every emulator begins empty', async () => {
   await using one = await PlatformUnderTest.start({ seed: { employees: [{ userid: 'u1' }] } })
   await using other = await PlatformUnderTest.start()
