@@ -1,6 +1,17 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { access, chmod, constants, mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import {
+  access,
+  chmod,
+  constants,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rm,
+  writeFile,
+} from 'node:fs/promises'
 import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -152,10 +163,10 @@ async function birthOf(pid: number): Promise<string | null> {
 const EXEC_TRIES = 50
 
 /**
- * Whose process a recorded id is by now: `ours` has `argument` (a path that only our program is given) on its command line; a
- * `stranger` got the id after our process died.
+ * Whose process a recorded id is by now: `ours` has `path` (which only our program is given) on its command line, or is at work in
+ * it, also where the folder was moved meanwhile; a `stranger` got the id after our process died.
  */
-export async function identify(pid: number, argument: string): Promise<'ours' | 'stranger' | 'none'> {
+export async function identify(pid: number, path: string): Promise<'ours' | 'stranger' | 'none'> {
   const read = () => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
   let command = await read()
   // A living process has no command line for the moment in which it becomes another program (exec).
@@ -164,5 +175,11 @@ export async function identify(pid: number, argument: string): Promise<'ours' | 
     command = await read()
   }
   if (command === '') return 'none' // dead, a zombie, or hidden from us
-  return command.split('\0').includes(argument) ? 'ours' : 'stranger'
+  const isOurs = command.split('\0').includes(path) || (await folderOf(pid)) === path
+  return isOurs ? 'ours' : 'stranger'
+}
+
+/** The folder that a process works in; null where that is hidden from us. */
+function folderOf(pid: number): Promise<string | null> {
+  return readlink(`/proc/${pid}/cwd`).catch(() => null)
 }

@@ -8,6 +8,7 @@ import {
   readdir,
   readFile,
   realpath,
+  rename,
   rm,
   stat,
   symlink,
@@ -110,6 +111,22 @@ test('a server left behind by kill -9 is adopted with its connections, then stop
   await client.end()
   await server.stop()
   expect(await serverPid(dataDir)).toBeNull()
+})
+
+test('a server left behind by kill -9 is adopted where its folder is now', async () => {
+  const folder = await temporaryFolder()
+  await chmod(folder, 0o711)
+  const [before, after] = [join(folder, 'before'), join(folder, 'after')]
+  const { holder, url } = await hold(before)
+  const pid = await serverPid(before)
+  await holder.kill('SIGKILL')
+  await rename(before, after)
+
+  const server = await startEmbeddedPostgres({ dataDir: after })
+  expect(server.url('postgres')).toBe(url)
+  expect(await serverPid(after)).toBe(pid)
+  await server.stop()
+  expect(await serverPid(after)).toBeNull()
 })
 
 test('a killed server is revived on its port with what was committed', async () => {
