@@ -138,6 +138,8 @@ export class TokenKeeper {
   #hold(token: PlatformToken, renewAt: number): string {
     this.#token = token
     this.#renewAt = renewAt
+    // The platform may create again one that it refused by mistake: refused another time, it is dropped another time.
+    if (token.accessToken === this.#refused) this.#refused = null
     return token.accessToken
   }
 }

@@ -6,10 +6,11 @@ import {
   TokenKeeper,
 } from '../../src/platform/token.ts'
 
-/** A store, a keeper and a clock that the test moves; tokens are t1, t2, … of 1000 s each. */
+/** A store, a keeper and a clock that the test moves; tokens are t1, t2, … of 1000 s each, unless the test sets the next. */
 function setUp(Store: typeof MemoryTokenStore = MemoryTokenStore) {
   const time = { now: 1_000_000 }
   const created: string[] = []
+  const platform: { token?: string } = {}
   const clock = () => time.now
   const store = new Store(clock)
   const keeperOf = (create: () => Promise<void> = async () => undefined) =>
@@ -19,11 +20,11 @@ function setUp(Store: typeof MemoryTokenStore = MemoryTokenStore) {
       log: undefined,
       create: async () => {
         await create()
-        created.push(`t${created.length + 1}`)
+        created.push(platform.token ?? `t${created.length + 1}`)
         return { accessToken: created.at(-1) as string, expiresIn: 1000 }
       },
     })
-  return { time, created, store, keeperOf }
+  return { time, created, platform, store, keeperOf }
 }
 
 describe('the keeper', () => {
@@ -90,6 +91,19 @@ describe('the keeper', () => {
     await Promise.all([keeper.refuse('t0'), keeper.refuse('t0')])
     expect(dropped).toEqual(['t0'])
     expect(await keeper.current()).toBe('t1')
+  })
+
+  test('drops a token again that was refused once, and that the platform has created again since', async () => {
+    const { created, platform, keeperOf } = setUp()
+    const keeper = keeperOf()
+    platform.token = 'a'
+    await keeper.current()
+    await keeper.refuse('a')
+    expect(await keeper.current()).toBe('a')
+    platform.token = 'b'
+    await keeper.refuse('a')
+    expect(await keeper.current()).toBe('b')
+    expect(created).toEqual(['a', 'a', 'b'])
   })
 
   test('a refused token is not used again, although the store could not drop it', async () => {
