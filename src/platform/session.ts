@@ -117,7 +117,7 @@ export class PlatformSession {
     let isTokenRenewed = false
     let isClockCorrected = false
     for (;;) {
-      const token = operation.token ? await this.#token(operation.name, options.signal) : undefined
+      const token = operation.token ? await this.#token(operation, options.signal) : undefined
       try {
         return await this.#caller.attempt(operation, texts, token, options)
       } catch (error) {
@@ -125,7 +125,7 @@ export class PlatformSession {
         const entry = entryOfCode(error.platformCode)
         if (entry?.disposition === 'refresh-token' && token !== undefined && !isTokenRenewed) {
           isTokenRenewed = true
-          await this.#keeper.refuse(token)
+          await this.#keeper.refuse(token).catch(notSent(operation))
         } else if (entry?.category === 'clock_skew' && !isClockCorrected && this.clockOffset.correct()) {
           isClockCorrected = true
           const { appliedMs } = this.clockOffset
@@ -169,17 +169,19 @@ export class PlatformSession {
   }
 
   /** The token to use now. Callers that wait for a renewal may abort by their own signals. */
-  #token(operation: string, signal: AbortSignal | undefined): string | Promise<string> {
+  #token(operation: Operation, signal: AbortSignal | undefined): string | Promise<string> {
     const current = this.#keeper.current()
     if (typeof current === 'string') return current
-    return unlessAborted(current, signal, reason => abortedError(operation, reason)).catch(async error => {
-      // All who wait for one creation are told by one error.
-      if (error instanceof PlatformError && error !== this.#heldOffFor) {
-        this.#heldOffFor = error
-        await this.#caller.holdOff(error)
-      }
-      return asPlatformError(error)
-    })
+    return unlessAborted(current, signal, reason => abortedError(operation.name, reason))
+      .catch(async error => {
+        // All who wait for one creation are told by one error.
+        if (error instanceof PlatformError && error !== this.#heldOffFor) {
+          this.#heldOffFor = error
+          await this.#caller.holdOff(error)
+        }
+        return asPlatformError(error)
+      })
+      .catch(notSent(operation))
   }
 
   async #createToken(): Promise<CreatedToken> {
@@ -197,4 +199,11 @@ function asPlatformError(error: unknown): never {
     { kind: 'token_fuse', operation: tokenCreate.name, retryAfterMs, outcomeKnown: true },
     error,
   )
+}
+
+/** Where the store of the token fails, a call that must not be repeated was not sent, or was refused: nothing is in doubt. */
+function notSent({ name, idempotent }: Operation) {
+  return (error: unknown): never => {
+    throw idempotent || error instanceof PlatformError ? error : abortedError(name, error)
+  }
 }

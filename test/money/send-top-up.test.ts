@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { databaseTime } from '../../src/lib/database.ts'
 import { sendTopUp } from '../../src/money/send.ts'
 import { topUpJournal } from '../../src/money/top-up.ts'
+import { MemoryTokenStore, type TokenStore } from '../../src/platform/token.ts'
 import { sender } from '../sync/journal.ts'
 import { worded } from '../texts/worded.ts'
 import { APP_ID, APPLICATION, RefundsUnderTest, TOP_UP_CALL } from './refunds-under-test.ts'
@@ -145,6 +146,30 @@ describe('a top-up application', () => {
         },
       ],
     )
+  })
+})
+
+describe('the store of the token fails', () => {
+  const AWAY = new Error('database away')
+  const sendWith = async (store: TokenStore) => {
+    await using client = refunds.connect(refunds.url, { tokenStore: store })
+    await expect(
+      sendTopUp({ ...refunds.deps, client }, APPLICATION, { actor: 'cli:tester', althoughOpen: [] }),
+    ).rejects.toMatchObject({ kind: 'aborted', operation: TOP_UP_CALL, cause: AWAY })
+    expect(await read()).toBeNull()
+  }
+
+  test('before a top-up is sent: its number stays free', async () => {
+    await sendWith(Object.assign(new MemoryTokenStore(), { read: () => Promise.reject(AWAY) }))
+    expect(await refunds.calls(TOP_UP_CALL)).toBe(0)
+    expect(await send()).toMatchObject({ state: 'accepted' })
+  })
+
+  test('after the platform refused the token of a top-up: its number stays free', async () => {
+    await refunds.fault(TOP_UP_CALL, { code: 1000210004 })
+    await sendWith(Object.assign(new MemoryTokenStore(), { drop: () => Promise.reject(AWAY) }))
+    expect(await refunds.calls(TOP_UP_CALL)).toBe(1)
+    expect(await send()).toMatchObject({ state: 'accepted' })
   })
 })
 
