@@ -179,7 +179,10 @@ export function readAnswer<Response extends z.ZodType>(
   if (answer.status !== 200) throw new PlatformError(httpFailure(operation, answer, now))
   const envelope = parseObject(storableJson(answer.body), operation.decimals ? parseExactly : parseUnrounded)
   const code = envelope?.code
-  const isBare = operation.bareAnswer && envelope !== null && envelope.data === undefined
+  const isBare =
+    operation.bareAnswer &&
+    envelope !== null &&
+    (envelope.data === undefined || (envelope.data === null && 'data_list' in envelope))
   if (code === 0 || (isBare && code === undefined)) {
     const data = operation.response.safeParse(isBare ? envelope : envelope?.data)
     if (data.success) return data.data

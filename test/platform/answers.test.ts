@@ -194,6 +194,7 @@ describe('the payment order list', () => {
     ['under data', `{"code":0,"msg":"OK","data":{${page}}}`],
     ['at the top level', `{${page}}`],
     ['at the top level beside a code', `{"code":0,"msg":"OK",${page}}`],
+    ['at the top level beside an empty data', `{"code":0,"msg":"OK","data":null,${page}}`],
   ])('%s', async (_, body) => {
     platform.plan('enterprise/consume/list', text(body))
     const answer = await client.paymentOrders.page({})
