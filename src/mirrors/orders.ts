@@ -1,7 +1,7 @@
 import type { ClientBase } from '../lib/database.ts'
 import { platformDay } from '../lib/text.ts'
 import { RowsSeen } from '../platform/client.ts'
-import type { PaymentOrder } from '../platform/operations/payment-order.ts'
+import type { PaymentOrder, PaymentOrderAnswer } from '../platform/operations/payment-order.ts'
 import { enterpriseParams } from '../platform/request.ts'
 import { message } from '../texts/message.ts'
 import type { MirrorRun, MirrorTask, PlannedTask } from './mirror.ts'
@@ -11,6 +11,7 @@ import {
   listName,
   type MirrorReader,
   nextPage,
+  notesOfOdd,
   notesOfShort,
   type Reading,
   type ReadingMemory,
@@ -80,9 +81,12 @@ export class OrderReader implements MirrorReader {
 async function readPage(task: MirrorTask, calls: CountedCalls, memory: ReadingMemory): Promise<Reading> {
   const { runId, enterpriseCode, entityKey: day, page } = task
   const query = { time_start: day, time_end: day, page_index: page, page_size: PAGE_SIZE }
-  const answer = await calls.make((client, options) =>
-    client.paymentOrders.page({ ...query, ...enterpriseParams(enterpriseCode) }, options),
-  )
+  // As it came: the client's `page` does not tell null from an empty list.
+  const { total_count, data_list } = (await calls.make((client, options) =>
+    client.call(LIST, { ...query, ...enterpriseParams(enterpriseCode) }, options),
+  )) as PaymentOrderAnswer
+  const answer = { total_count, data_list: data_list ?? [] }
+  const isOdd = data_list === null && total_count === null
   const read = { answer, pageSize: PAGE_SIZE }
   memory.orders ??= new RowsSeen<PaymentOrder>(LIST, order => order.trade_no, task.passRows)
   memory.orders.add(page, answer.data_list, endsPass(task, read))
@@ -102,7 +106,8 @@ async function readPage(task: MirrorTask, calls: CountedCalls, memory: ReadingMe
       const list = listName(enterpriseCode, day)
       const unnumbered =
         next === null && keyless > 0 ? [message('said.unnumbered_orders', { lists: 1, list, keyless })] : []
-      return { changed, next, notes: [...notesOfShort(list, short), ...unnumbered] }
+      const notes = [...notesOfShort(list, short), ...notesOfOdd(list, next === null && isOdd), ...unnumbered]
+      return { changed, next, notes }
     },
   }
 }

@@ -141,8 +141,10 @@ export class PlatformClient {
       })
     },
     /** One page of them. Without a size the platform returns 20 rows. */
-    page: (query: PaymentOrderPageQuery, options?: CallOptions): Promise<PaymentOrderPage> =>
-      this.#session.call(paymentOrderList, query, options),
+    page: async (query: PaymentOrderPageQuery, options?: CallOptions): Promise<PaymentOrderPage> => {
+      const answer = await this.#session.call(paymentOrderList, query, options)
+      return { ...answer, data_list: answer.data_list ?? [] }
+    },
     /** One payment order, with its goods if it is one of the new mall (section 4.8). */
     get: (query: PaymentOrderQuery, options?: CallOptions): Promise<PaymentOrderDetail> =>
       this.#session.call(paymentOrderGet, query, options),

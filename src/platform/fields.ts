@@ -140,14 +140,6 @@ export function listOrNull<Item extends z.ZodType>(item: Item) {
     .transform(list => list ?? null)
 }
 
-/** The rows of a list or page; empty where the platform says null. An answer without the field is not a list. */
-export function rows<Row extends z.ZodType>(row: Row) {
-  return z
-    .array(row)
-    .nullable()
-    .transform(list => list ?? [])
-}
-
 /** A number that `JSON.stringify` writes digit for digit. */
 export interface RawNumber {
   readonly rawJSON: string

@@ -196,6 +196,23 @@ describe('payment orders', () => {
     await company.db.query('delete from dirsync.payment_order where listed_on = $1', [day])
   })
 
+  test.each([
+    ['said to be missing perhaps by null in place of a page', null, true],
+    ['said to be missing perhaps by null without a count', { total_count: null, data_list: null }, true],
+    ['none by null with a count of none', { total_count: 0, data_list: null }, false],
+    ['none by an empty list, also without a count', { total_count: null, data_list: [] }, false],
+  ])('are %s', async (_, data, isOdd) => {
+    const match = { time_start: daysAgo(0) }
+    const body = JSON.stringify({ code: 0, data })
+    await company.control('POST', 'faults', [{ operation: 'enterprise/consume/list', match, body }])
+    expect(await company.run('orders')).toMatchObject({
+      state: 'done',
+      message: isOdd
+        ? expect.stringMatching(`^Lists that came as null, .*: 1, such as ${daysAgo(0)}\\.$`)
+        : null,
+    })
+  })
+
   test('whose pages repeat without end are given up', async () => {
     const day = daysAgo(2)
     const many = Array.from({ length: 100 }, (_, i) => order(7300 + i, 2))

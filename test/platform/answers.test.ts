@@ -201,9 +201,15 @@ describe('the payment order list', () => {
     expect(answer).toMatchObject({ total_count: 1, data_list: [{ trade_no: 'T1', pay_amount: '1.10' }] })
   })
 
-  test.each(['{"total_count":0,"data_list":null}', 'null'])('no rows: %s', async data => {
-    platform.plan('enterprise/consume/list', text(`{"code":0,"data":${data}}`))
-    expect(await client.paymentOrders.page({})).toEqual({ total_count: 0, data_list: [] })
+  test.each([
+    ['{"total_count":0,"data_list":null}', 0],
+    ['null', null],
+  ])('no rows: %s', async (data, total_count) => {
+    const page = () => text(`{"code":0,"data":${data}}`)
+    platform.plan('enterprise/consume/list', page(), page())
+    expect(await client.paymentOrders.page({})).toEqual({ total_count, data_list: [] })
+    // As it came: a mirror has to tell the two apart.
+    expect(await client.call('enterprise/consume/list', {})).toEqual({ total_count, data_list: null })
   })
 
   test.each(['{}', '[]', 'null', '"x"', '{"data":null}', '{"total_count":3}', 'sorry'])(

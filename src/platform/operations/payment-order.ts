@@ -6,7 +6,6 @@ import {
   enterpriseCode,
   externalNumber,
   listOrNull,
-  rows,
   text,
   textOrNull,
   timeOrNull,
@@ -96,10 +95,11 @@ export const paymentOrderList = defineOperation({
     page_index: whole(1, MOST_PAGES).optional(),
     page_size: whole(1, 100).optional(),
   }),
+  /** Null is not the same as no orders, as of limit accounts. */
   response: z
-    .object({ total_count: wholeOrNull, data_list: rows(paymentOrder) })
+    .object({ total_count: wholeOrNull, data_list: z.array(paymentOrder).nullable() })
     .nullable()
-    .transform(page => page ?? { total_count: 0, data_list: [] }),
+    .transform(page => page ?? { total_count: null, data_list: null }),
 })
 
 /** One payment order with its e-commerce detail, if it is one of the new mall (section 4.8). */
@@ -144,7 +144,9 @@ export type PaymentOrderQuery = z.input<typeof paymentOrderGet.request>
 
 /** Amounts are decimal texts; missing values are null. */
 export type PaymentOrder = z.output<typeof paymentOrder>
-export type PaymentOrderPage = z.output<typeof paymentOrderList.response>
+export type PaymentOrderAnswer = z.output<typeof paymentOrderList.response>
+/** The same, empty where the platform says null. */
+export type PaymentOrderPage = Omit<PaymentOrderAnswer, 'data_list'> & { data_list: PaymentOrder[] }
 export type PaymentOrderDetail = z.output<typeof paymentOrderGet.response>
 
 const orderRecord = z.object({
