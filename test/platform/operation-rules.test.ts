@@ -212,7 +212,10 @@ describe('rules across fields', () => {
 
   test('in price-difference mode, and in no other, the cost or the order information is required', () => {
     expect(refund({}, false)).toEqual([])
-    expect(refund({}, true)).toEqual([': needs one of costAmount and tradeInfo (price-difference mode)'])
+    for (const without of [{}, { tradeInfo: {} }, { tradeInfo: { shopName: ' ' } }])
+      expect(refund(without, true)).toEqual([
+        ': needs one of costAmount and tradeInfo (price-difference mode)',
+      ])
     expect(refund({ costAmount: '0.00' }, true)).toEqual([])
     expect(refund({ tradeInfo: { shopName: 'x' } }, true)).toEqual([])
   })

@@ -150,7 +150,9 @@ export const refundCreate = defineOperation({
     ...(['outerTradeNo', 'outerRefundNo'] as const)
       .filter(field => request.notifyUrl !== undefined && !fitsNotification(request[field]))
       .map(field => parameterProblem(field, message('said.must_fit_notification'))),
-    ...(priceDifferenceMode && request.costAmount === undefined && request.tradeInfo === undefined
+    ...(priceDifferenceMode &&
+    request.costAmount === undefined &&
+    Object.keys(request.tradeInfo ?? {}).length === 0
       ? [parameterProblem('', message('said.needs_cost_or_trade_info'))]
       : []),
   ],
