@@ -13,7 +13,7 @@ const HELP = new Set(['--help', '-h'])
 export function platformCommand(program: Command): void {
   program
     .command('platform')
-    .description('call one operation of the platform, and show its answer as it is')
+    .description('call one operation of the platform, and show its answer')
     .argument('[operation]', 'its path, such as employee/get')
     .argument('[fields...]', '--field value, for each field of the operation; --json')
     // The flags are the operation's own fields, so they are parsed here and not by commander.
@@ -27,8 +27,9 @@ Without an operation, lists them all; OPERATION --help lists its fields.
 --json alone prints the answer, or the list, as one JSON document; --json FILE
 reads the request from a file (- for standard input), whose fields the flags
 override.
-The answer is shown unmasked. An operation that moves money asks on a terminal
-first, and needs --yes elsewhere.
+The answer is shown unmasked, as dirsync reads it: without fields that it does
+not know, and with the times of orders in UTC. An operation that moves money
+asks on a terminal first, and needs --yes elsewhere.
 
 Examples:
   dirsync platform

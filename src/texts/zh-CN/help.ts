@@ -271,11 +271,11 @@ export const help: Readonly<Record<string, string>> = {
     '文件内容为平台的请求（见 dirsync platform enterprise/account/applyCharge --help）；选项会覆盖其中的字段。',
   'external business number': '外部业务单号',
   'the back office shows it': '后台已显示',
-  'call one operation of the platform, and show its answer as it is': '调用平台的一个接口，并原样显示其答复',
+  'call one operation of the platform, and show its answer': '调用平台的一个接口，并显示其答复',
   'its path, such as employee/get': '接口路径，例如 employee/get',
   '--field value, for each field of the operation; --json': '接口的每个字段用 --field value 给出；--json',
-  'Without an operation, lists them all; OPERATION --help lists its fields. --json alone prints the answer, or the list, as one JSON document; --json FILE reads the request from a file (- for standard input), whose fields the flags override. The answer is shown unmasked. An operation that moves money asks on a terminal first, and needs --yes elsewhere.':
-    '不指定接口时列出全部接口；OPERATION --help 列出其字段。单独的 --json 以一个 JSON 文档输出答复或该列表；--json FILE 从文件（- 为标准输入）读取请求，选项会覆盖其中的字段。答复不脱敏。涉及资金的接口在终端上会先询问，其他情况需要 --yes。',
+  'Without an operation, lists them all; OPERATION --help lists its fields. --json alone prints the answer, or the list, as one JSON document; --json FILE reads the request from a file (- for standard input), whose fields the flags override. The answer is shown unmasked, as dirsync reads it: without fields that it does not know, and with the times of orders in UTC. An operation that moves money asks on a terminal first, and needs --yes elsewhere.':
+    '不指定接口时列出全部接口；OPERATION --help 列出其字段。单独的 --json 以一个 JSON 文档输出答复或该列表；--json FILE 从文件（- 为标准输入）读取请求，选项会覆盖其中的字段。答复不脱敏，按 dirsync 读取后的内容显示：不含其不认识的字段，订单时间为 UTC。涉及资金的接口在终端上会先询问，其他情况需要 --yes。',
   'check settings, databases, queue, mapping, clock and credentials':
     '检查设置、数据库、队列、字段映射、时钟和凭证',
   'One line per check: ok, warn (works, but read it) or FAIL, with what to do. Exit 1 when something fails. Nothing is changed, except that an access token is created where there is none. Where the platform refuses the application (1000210003), doctor tries the other signature algorithms, once each, and names the one that works.':
