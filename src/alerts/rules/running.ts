@@ -163,7 +163,7 @@ export const RUNNING = {
       expr: seconds => `max by (job) (dirsync_clock_offset_seconds) > ${seconds}`,
       summary: "The clock differs from the platform's by {{ $value | humanizeDuration }}",
       description:
-        'dirsync corrects for it, but other programs on the machine do not. Let it keep time by NTP.',
+        'dirsync corrects its calls for it, but from 5 minutes on a receiver on that machine refuses notifications. Let it keep time by NTP.',
     },
   },
 
