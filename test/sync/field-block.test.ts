@@ -430,6 +430,8 @@ describe('once any employee gets it through', () => {
     test.each<[string, () => Promise<unknown>]>([
       ['their row waits for a decision', () => setEmployees('held_run = 1')],
       ['their row was rejected', () => setEmployees('held_run = 1, rejected = true')],
+      ['HR says that they have left', () => setEmployees('active = false')],
+      ['HR no longer has them', () => setEmployees('vanished_at = now()')],
       [
         'their job has failed, which is a case of their own',
         async () => {

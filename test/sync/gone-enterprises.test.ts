@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { requestDueRetries } from '../../src/sync/cases/retries.ts'
 import { enterprisesOnPlatform } from '../../src/sync/outbox/employee.ts'
 import { readHalts } from '../../src/sync/outbox/halts.ts'
 import { readRun } from '../../src/sync/runs/run.ts'
@@ -10,6 +11,7 @@ import { SILENT, StoreUnderTest } from './store-under-test.ts'
 const store = new StoreUnderTest()
 
 const AGO = new Date(Date.now() - 3_600_000)
+const LATER = new Date(Date.now() + 3_600_000)
 const refused = (scope: string, category = 'enterprise_code') =>
   plant(store, 'halt', { scope, category, message: 'refused', remedy: 'correct it' })
 /** HR no longer has them. */
@@ -141,6 +143,29 @@ test('what is in hand meanwhile, and is refused once more, ends the next time', 
   await end('E1')
   expect(await scopes()).toEqual([])
   expect(await pending()).toEqual([])
+})
+
+test('no field is withheld from it any more, and none is asked about', async () => {
+  await plant(store, 'employee', { enterprise_code: 'E1', userid: 'x', withheld: ['level'] })
+  const ofField = { entity: 'enterprise', field: 'level', category: 'feature_disabled' }
+  const cases: number[] = []
+  for (const code of ['E1', 'E9']) {
+    await plant(store, 'field_block', { enterprise_code: code, field: 'level', next_probe_at: LATER })
+    cases.push(await fail(store, { ...ofField, enterprise_code: code, entity_key: code }))
+  }
+  for (const userid of ['a', 'b']) await gone('E9', userid, { withheld: ['level'] })
+  await plant(store, 'field_refusal', { enterprise_code: 'E9', field: 'level', userid: 'a', value_hash: 'x' })
+  await refused('E9')
+  await end('E1')
+  const codes = (from: string) => store.rows(`select enterprise_code as code from dirsync.${from}`)
+  expect(await codes('field_block')).toEqual([{ code: 'E1' }])
+  expect(await codes('field_refusal')).toEqual([])
+  expect(await codes(`employee where withheld <> '{}'`)).toEqual([{ code: 'E1' }])
+  expect(await Promise.all(cases.map(id => caseOf(store, id)))).toMatchObject([
+    { state: 'open' },
+    { state: 'resolved', resolution: 'obsolete' },
+  ])
+  expect(await requestDueRetries(store.pool)).toBeNull()
 })
 
 test('with several sources, it ends for an enterprise of none, workers end what waits, and mirrors do not ask for it', async () => {

@@ -24,8 +24,8 @@ export const isWithheldFrom = (enterpriseCode: string, fields: string) => `(e.wi
            and dirsync.withheld_fields(e.enterprise_code, e.withheld)
                && dirsync.withheld_fields(${enterpriseCode}, ${fields}))`
 
-/** Condition on an employee `e`: no work, decision or case of their own will have all their fields sent. */
-const IS_LEFT = `(e.held_run is null
+/** Condition on an employee `e` of HR: no work, decision or case of their own will have all their fields sent. */
+const IS_LEFT = `(e.active and e.vanished_at is null and e.held_run is null
            and not exists (select from dirsync.pending p
                            where p.operation = 'update-employee' and p.enterprise_code = e.enterprise_code
                              and p.entity_key = e.userid)

@@ -72,8 +72,8 @@ async function endHalts(db: ClientBase, ownEnterprise: string): Promise<string[]
 }
 
 /**
- * Departments go about which nobody has decided anything, and cases. Employees stay known: should the enterprise come back, no
- * department of it is deleted before the platform has told where each of them is.
+ * Departments go about which nobody has decided anything, cases, and what was learnt of fields that are off. Employees stay known:
+ * should the enterprise come back, no department of it is deleted before the platform has told where each of them is.
  */
 async function forget(db: ClientBase, codes: string[]): Promise<void> {
   await db.query(
@@ -87,9 +87,14 @@ async function forget(db: ClientBase, codes: string[]): Promise<void> {
      where d.enterprise_code = g.enterprise_code and d.dept_code = g.dept_code`,
     [codes],
   )
+  await db.query(
+    `with refusals as (delete from dirsync.field_refusal where enterprise_code = any ($1))
+     delete from dirsync.field_block where enterprise_code = any ($1)`,
+    [codes],
+  )
   await endCasesWhere(
     db,
-    `d.enterprise_code = any ($1) and d.entity in ('employee', 'department') and d.entity_key <> $2
+    `d.enterprise_code = any ($1) and d.entity in ('employee', 'department', 'enterprise') and d.entity_key <> $2
        and d.operation in ('update-employee', 'bind-openid', 'delete-department')`,
     [codes, NO_USER_ID],
     { runId: null, resolution: 'obsolete' },
@@ -110,6 +115,7 @@ async function unlearn(db: ClientBase, codes: string[]): Promise<void> {
      )
      update dirsync.employee e
      set platform_state = 'unknown', queried_at = null,
+         withheld = case when e.vanished_at is null then e.withheld else '{}' end,
          acknowledged_hash = case when e.vanished_at is null then e.acknowledged_hash end
      from gone g where e.enterprise_code = g.enterprise_code and e.userid = g.userid`,
     [codes],
