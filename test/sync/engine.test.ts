@@ -245,25 +245,39 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     },
   )
 
-  once('an account that turns out absent while an open id is bound loses the open ids it had', async () => {
-    const [account] = (await company.control<{ employees: object[] }>('GET', 'state?userid=e0056')).employees
-    await company.db.query(
-      `update dirsync.openid_binding set seller_appid = 'mall0000' where userid = 'e0056'`,
-    )
-    await company.control('POST', 'employees', [{ ...account, in_service: false }])
-    await company.run('openids')
-    const { rows } = await company.db.query(`select source_hash from dirsync.employee where userid = 'e0056'`)
-    expect(await company.cases('e0056')).toMatchObject([
-      { category: 'not_on_platform', operation: 'bind-openid', source_hash: rows[0].source_hash },
-    ])
-    expect(
-      (await company.db.query(`select from dirsync.openid_binding where userid = 'e0056'`)).rowCount,
-    ).toBe(0)
-    await company.control('POST', 'employees', [{ ...account, in_service: true }])
-    const [{ id }] = await company.cases('e0056')
-    await company.retry(id)
-    expect(await company.cases('e0056')).toMatchObject([{ state: 'resolved' }])
-  })
+  once(
+    'an account that turns out absent while an open id is bound loses what it had, and is brought in sync once it is back',
+    async () => {
+      const [account] = (await company.control<{ employees: object[] }>('GET', 'state?userid=e0056'))
+        .employees
+      await company.db.query(
+        `update dirsync.openid_binding set seller_appid = 'mall0000' where userid = 'e0056'`,
+      )
+      const known = async () =>
+        (await company.db.query(`select source_hash, status from dirsync.employee where userid = 'e0056'`))
+          .rows[0]
+      await company.control('POST', 'employees', [{ ...account, in_service: false }])
+      await company.run('openids')
+      const absent = await until(async () => {
+        const employee = await known()
+        return employee.status === 'awaiting_activation' && employee
+      })
+      const { source_hash } = absent
+      const cases = await company.cases('e0056')
+      expect(cases).toMatchObject([
+        { category: 'not_on_platform', operation: 'bind-openid', source_hash },
+        { category: 'not_on_platform', operation: 'update-employee', source_hash },
+      ])
+      expect(
+        (await company.db.query(`select from dirsync.openid_binding where userid = 'e0056'`)).rowCount,
+      ).toBe(0)
+      await company.control('POST', 'employees', [{ ...account, in_service: true, email: null }])
+      for (const { id } of cases) await company.retry(id)
+      expect(await company.cases('e0056')).toMatchObject([{ state: 'resolved' }, { state: 'resolved' }])
+      expect(await known()).toMatchObject({ status: 'in_sync' })
+      expect((await company.onPlatform()).get('e0056')).toMatchObject({ email: 'e56@example.com' })
+    },
+  )
 
   once('someone who left HR and is still in service on the platform is a finding', async () => {
     await hr(`delete from person where userid = 'e0007'`)

@@ -7,7 +7,7 @@ import { openFields, type RecordedCase, recordFailure, resolveCases, restCases }
 import { releasedBy, tryAtOnce } from '../cases/retries.ts'
 import { reviewSwaps } from '../cases/swap.ts'
 import { askLate, restProbes } from '../cases/withheld.ts'
-import { entityOf } from '../outbox/outbox.ts'
+import { entityOf, PRIORITY } from '../outbox/outbox.ts'
 import {
   type FinishedSettlement,
   failure,
@@ -121,6 +121,7 @@ async function settleInFull(db: Pool, given: Settlement[], patienceMs: number): 
     await restCases(client, done.filter(isFinished))
     await restProbes(client, ended)
     await askLate(client, ended)
+    await askAbsent(client, ended)
     await tryAtOnce(client, [
       ...recorded.filter(({ isDue }) => isDue),
       ...(await releasedBy(client, valid)),
@@ -169,6 +170,27 @@ async function writeBinding(client: ClientBase, { key, stored }: FinishedSettlem
      on conflict (enterprise_code, userid, seller_appid) do update
      set open_userid = excluded.open_userid, bound_at = now(), doubted = false`,
     [key.enterpriseCode, key.entityKey, key.detail, stored.openUserid],
+  )
+}
+
+/**
+ * Requests employees whom the platform lacks by the answer to a job for their open id, unless that is known: their update learns it, and
+ * waits for the account as a case.
+ */
+async function askAbsent(client: ClientBase, ended: FinishedSettlement[]): Promise<void> {
+  const absent = ended
+    .filter(({ key, outcome }) => key.operation === 'bind-openid' && outcome === 'awaiting_activation')
+    .map(({ key }) => key)
+  if (absent.length === 0) return
+  await client.query(
+    `insert into dirsync.pending (operation, enterprise_code, entity_key, priority)
+     select distinct 'update-employee', e.enterprise_code, e.userid, ${PRIORITY.background}
+     from jsonb_to_recordset($1) as a ("enterpriseCode" text, "entityKey" text)
+     join dirsync.employee e on e.enterprise_code = a."enterpriseCode" and e.userid = a."entityKey"
+     where e.platform_state <> 'absent'
+     order by 2, 3
+     on conflict do nothing`,
+    [JSON.stringify(absent)],
   )
 }
 
