@@ -232,4 +232,22 @@ describe('a grade that the platform refuses', () => {
     expect(await blocked()).toEqual([])
     expect(await cases(`id = ${id}`)).toMatchObject([{ state: 'resolved', resolution: 'obsolete' }])
   })
+
+  test('as their first one, and that HR takes away, leaves nothing to send, nor to probe', async () => {
+    const newcomers = ['e0060', 'e0061'].map((userid, i) => ({ userid, name: `New ${i}`, dept_code: 'D0' }))
+    await company.control('POST', 'employees', newcomers)
+    await company.hr.query(
+      `insert into person (userid, name, dept_code, level, active)
+       select userid, name, dept_code, 'P' || right(userid, 1), true
+       from jsonb_populate_recordset(null::person, $1)`,
+      [JSON.stringify(newcomers)],
+    )
+    await company.run('changes')
+    const [{ id, entity }] = await cases()
+    expect(entity).toBe('enterprise')
+    await company.hr.query(`update person set level = null where userid in ('e0060', 'e0061')`)
+    expect(await updates(() => company.run('changes'))).toBe(0)
+    expect(await updates(() => company.retry(id))).toBe(0)
+    expect(await cases(`id = ${id}`)).toMatchObject([{ state: 'resolved', resolution: 'obsolete' }])
+  })
 })

@@ -14,7 +14,7 @@ import {
 } from '../../directory/difference.ts'
 import type { DesiredEmployee, EmployeeField, EmployeeFields, EmployeeKey } from '../../directory/employee.ts'
 import { parseActive } from '../../directory/field-rules.ts'
-import { type AcknowledgedHashes, hashFields } from '../../directory/hash.ts'
+import { type AcknowledgedHashes, fieldHash, hashFields } from '../../directory/hash.ts'
 import { maskValue } from '../../directory/masking.ts'
 import type { HrEmployeeRow } from '../../hr/source.ts'
 import { employeeParams } from '../../platform/request.ts'
@@ -133,7 +133,7 @@ async function bringInSync(
     parkedHash: isComplete ? null : hash,
     acknowledged: isKnown
       ? {}
-      : { ...hashFields(desired.fields, confirmed), ...pick(claim.acknowledged, undoubted) },
+      : { ...hashFields(desired.fields, confirmed), ...before(claim.acknowledged, undoubted) },
     overwritten: overwrittenAfter(claim.overwritten, { differing, accepted: sent.accepted, actual }),
     withheld: blocked.map(unit => unit.unit),
     platformState: 'in_service',
@@ -210,8 +210,9 @@ function fieldsOf(units: FieldUnit[]): EmployeeField[] {
   return units.flatMap(unit => unit.fields)
 }
 
-function pick(hashes: AcknowledgedHashes, fields: EmployeeField[]): AcknowledgedHashes {
-  return Object.fromEntries(fields.flatMap(field => (hashes[field] ? [[field, hashes[field]]] : [])))
+/** What was acknowledged of fields before they were sent. One that never was counts as empty, as where HR has no value. */
+function before(acknowledged: AcknowledgedHashes, fields: EmployeeField[]): AcknowledgedHashes {
+  return Object.fromEntries(fields.map(field => [field, acknowledged[field] ?? fieldHash(field, null)]))
 }
 
 /**
