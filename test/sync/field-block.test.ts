@@ -273,6 +273,18 @@ describe('a probe', () => {
     expect((await begin(store, employeeOf('e3'))).blocks).toMatchObject([{ probing: false }])
   })
 
+  test('is not given to another employee while its work waits, as it does during a pause', async () => {
+    await execute(E1, refused('level'))
+    await plantWithheld('e2')
+    await probe()
+    await plant(store, 'pending', outboxRow(employeeOf('e2')))
+    await dueNow()
+    expect(await requestDueRetries(store.pool)).toBeNull()
+    // Work that waits for a plan may do so until somebody has decided about a run.
+    await store.pool.query(`update dirsync.pending set not_before = 'infinity', replan_at = now()`)
+    expect(await requestDueRetries(store.pool)).not.toBeNull()
+  })
+
   test('is made with an employee whom a person names', async () => {
     await execute(E1, refused('level'))
     await plantWithheld('e2', 'e3')

@@ -6,7 +6,14 @@ import { LONGEST_REST_MS } from '../outbox/backoff.ts'
 import { addWork, PRIORITY, type Work } from '../outbox/outbox.ts'
 import { type Settlement, storedEmployee } from '../outbox/outcome.ts'
 import { ENDED_BY_HOLDER, isOneOf, markRetrying, NO_USER_ID, type TouchedCase, UNRESOLVED } from './cases.ts'
-import { beginProbes, CASES_LEFT, IS_CASE_OF_BLOCK, probeWith, tellWithheld } from './withheld.ts'
+import {
+  beginProbes,
+  CASES_LEFT,
+  IS_BEING_PROBED,
+  IS_CASE_OF_BLOCK,
+  probeWith,
+  tellWithheld,
+} from './withheld.ts'
 
 /** Selects the cases to retry: at once because of an outcome, by themselves when they are due, or because a person asks. */
 
@@ -85,7 +92,7 @@ export async function requestDueRetries(db: Pool): Promise<number | null> {
      ), probed as (
        select d.id from dirsync.field_block b
        join dirsync.dead_letter d on ${IS_CASE_OF_BLOCK}
-       where b.next_probe_at <= now() or b.next_probe_at > ${TOO_FAR}
+       where (b.next_probe_at <= now() or b.next_probe_at > ${TOO_FAR}) and not ${IS_BEING_PROBED}
      ), still_withheld as (${CASES_LEFT}
      )
      insert into dirsync.sync_run (kind, keys, requested_by)

@@ -8,8 +8,14 @@ import { endCases, restProbed } from './cases.ts'
 
 /** Employees from whom blocked fields are withheld: which of them probe, which are sent again afterwards, and their number. */
 
-/** A probe without an outcome for this long is given to another employee. */
+/** A probe without an outcome for this long is given to another employee … */
 const LOST_PROBE = '15 minutes'
+
+/** SQL: … unless its work waits for its turn, as during a pause or a halt: the block `b` is being probed. */
+export const IS_BEING_PROBED = `(b.probing and exists (
+  select from dirsync.pending p
+  where p.operation = 'update-employee' and p.enterprise_code = b.enterprise_code
+    and p.entity_key = b.probe_userid and p.replan_at is null))`
 
 /** SQL: `d` is the unresolved case of the enterprise about the block `b`. */
 export const IS_CASE_OF_BLOCK = `d.enterprise_code = b.enterprise_code and d.entity = 'enterprise'
