@@ -52,8 +52,8 @@ export function writeCookie(
 }
 
 /**
- * The token of an Authorization header: undefined without such a header, null if the header cannot be valid, for
- * example if it was sent twice.
+ * The token of an Authorization header: undefined without a bearer token in it, such as where a proxy passes on the password that it
+ * asked for itself; null if the header cannot be valid, for example if it was sent twice.
  */
 export function bearerToken(request: FastifyRequest): string | null | undefined {
   const { authorization } = request.headers
@@ -61,6 +61,7 @@ export function bearerToken(request: FastifyRequest): string | null | undefined 
   // Node.js keeps the first of several headers, but a proxy may have checked another one.
   const sent = request.raw.rawHeaders.filter((name, i) => i % 2 === 0 && /^authorization$/i.test(name))
   if (sent.length > 1) return null
+  if (!/^Bearer(?:\s|$)/i.test(authorization)) return undefined
   return /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? null
 }
 

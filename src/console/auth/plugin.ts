@@ -41,7 +41,7 @@ const ONE_YEAR_S = 31_536_000
 
 /**
  * Identifies the caller by a session cookie or a bearer token, and serves the pages for signing in and out. A request
- * with an Authorization header is judged by that alone: a valid cookie does not make up for a wrong token.
+ * with a bearer token is judged by that alone: a valid cookie does not make up for a wrong one.
  */
 const plugin: FastifyPluginAsync<AuthOptions> = async (app, options) => {
   const { pool, publicUrl, oidc } = options

@@ -111,6 +111,18 @@ describe('a bearer token', () => {
       )
   })
 
+  test('is what a header of another scheme has none of, such as of a proxy with passwords: the cookie counts', async () => {
+    await auth.user('dora')
+    const cookie = `dirsync=${(await signedIn(auth, 'dora')).jar(auth.url).get('dirsync')}`
+    const basic = `Basic ${btoa('proxy:password')}`
+    expect(await status({ cookie, authorization: basic })).toBe(200)
+    expect(await statusOfLines(`Cookie: ${cookie}`, 'Authorization:')).toBe(200)
+    expect(await status({ cookie, authorization: 'Bearer' })).toBe(401)
+    expect(
+      await statusOfLines(`Cookie: ${cookie}`, `Authorization: ${basic}`, `Authorization: ${basic}`),
+    ).toBe(401)
+  })
+
   test('does not work in the cookie of a session, nor a session as a token', async () => {
     await auth.user('bert')
     const browser = await signedIn(auth, 'bert')
