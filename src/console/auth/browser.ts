@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** What a browser sends and keeps: cookies, the bearer token, the page to go back to. */
+/** What a browser sends and keeps: cookies, the bearer token, its address, the page to go back to. */
 
 /** The cookies of the console, by what they carry. */
 const COOKIES = { session: 'dirsync', flow: 'dirsync-sign-in' } as const
@@ -63,6 +63,19 @@ export function bearerToken(request: FastifyRequest): string | null | undefined 
   if (sent.length > 1) return null
   if (!/^Bearer(?:\s|$)/i.test(authorization)) return undefined
   return /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? null
+}
+
+/**
+ * Takes the ports from the addresses that proxies have written into X-Forwarded-For, as some do: with its port, each connection of a
+ * client would be another client, and a trusted proxy none.
+ */
+export function dropForwardedPorts({ raw: { headers } }: FastifyRequest): void {
+  const sent = headers['x-forwarded-for']
+  if (typeof sent !== 'string') return
+  headers['x-forwarded-for'] = sent
+    .split(',')
+    .map(address => address.trim().replace(/^(?:([\d.]+):\d+|\[([\da-f:.]+)\](?::\d+)?)$/i, '$1$2'))
+    .join(', ')
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Pool } from '../../lib/database.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { BareTaste } from '../ui/layout.ts'
 import { FailureRecord } from './attempts.ts'
-import { bearerToken, isSecure, readCookie } from './browser.ts'
+import { bearerToken, dropForwardedPorts, isSecure, readCookie } from './browser.ts'
 import { IdentityProvider, type OidcSettings } from './oidc.ts'
 import { oidcRoutes } from './oidc-routes.ts'
 import { signInRoutes } from './routes.ts'
@@ -51,6 +51,7 @@ const plugin: FastifyPluginAsync<AuthOptions> = async (app, options) => {
   app.decorateRequest('sessionId', null)
   app.decorateRequest('credential', null)
   app.addHook('onRequest', async (request, reply) => {
+    dropForwardedPorts(request)
     const secure = isSecure(request, publicUrl)
     if (secure) reply.header('strict-transport-security', `max-age=${ONE_YEAR_S}`)
     if (PUBLIC_ROUTES.has(request.routeOptions.url ?? '')) return

@@ -30,7 +30,7 @@ export interface AuthUnderTest extends AsyncDisposable {
 export async function openAuth(
   options: {
     publicUrl?: string | null
-    trustProxy?: boolean
+    trustProxy?: boolean | string[]
     oidc?: (url: string) => OidcSettings
     port?: number
   } = {},

@@ -114,6 +114,27 @@ describe('failed sign-ins', () => {
     expect((await signIn()).status).toBe(303)
   })
 
+  test('count for the address of the client, whatever ports proxies write with it', async () => {
+    const keysOf = async ({ url, pool }: AuthUnderTest, ...forwarded: string[]) => {
+      await pool.query('truncate dirsync.sign_in_failure')
+      for (const addresses of forwarded)
+        await new Browser({ 'x-forwarded-for': addresses }).post(`${url}/sign-in`, {
+          name: 'anna',
+          password: 'wrong',
+        })
+      const { rows } = await pool.query<{ key: string }>(
+        `select key from dirsync.sign_in_failure where kind = 'address'`,
+      )
+      return rows.map(({ key }) => key)
+    }
+    expect(await keysOf(auth, '192.0.2.1:50001', '192.0.2.1:50002', '192.0.2.1')).toEqual(['192.0.2.1'])
+    const sixes = ['[2001:db8::1]:50001', '[2001:db8::2]', '2001:db8::3']
+    expect(await keysOf(auth, ...sixes)).toEqual(['2001:db8:0:0::/64'])
+    await using behind = await openAuth({ trustProxy: ['127.0.0.1', '10.0.0.0/8'] })
+    const chains = ['203.0.113.9, 192.0.2.1:50001,10.0.0.1:443', '192.0.2.1, [::ffff:10.0.0.1]:443']
+    expect(await keysOf(behind, ...chains)).toEqual(['192.0.2.1'])
+  })
+
   test('clear up after those of an hour ago', async () => {
     for (let i = 0; i < 8; i++) await admit(`name${i}`, `192.0.2.${i}`)
     await pass(3601)
