@@ -51,7 +51,7 @@ export class Marks implements ShownKeys {
       this.#answers.push({ wanted, told: this.#look(wanted) })
   }
 
-  /** Names that HR has told already. */
+  /** Names that HR has told already, as where it was searched; not kept where nothing is named. */
   tell({
     employees,
     departments,
@@ -59,6 +59,7 @@ export class Marks implements ShownKeys {
     employees: readonly Told<EmployeeKey>[]
     departments: readonly Told<DepartmentKey>[]
   }): void {
+    if (this.#look === null) return
     const wanted = {
       employees: newIn(this.#asked.employees, employees, keyText),
       departments: newIn(this.#asked.departments, departments, departmentText),

@@ -103,7 +103,8 @@ test('a program is given keys alone', async () => {
   expect(body).toContain('e1')
   expect(body).not.toMatch(/Tester|Unit/)
   await shown(SHOWN, () => page('reviewer', '/employees'))
-  for (const url of ['/employees', '/employees/e1', '/cases', '/search?q=e', '/departments']) {
+  const searches = ['/search?q=e', '/search?q=Test&typing=true', '/search?q=Uni&typing=true']
+  for (const url of ['/employees', '/employees/e1', '/cases', '/departments', ...searches]) {
     const asked = await console.ask('admin', 'GET', url)
     expect([url, asked.statusCode, /Tester|Unit/.exec(asked.body)]).toEqual([url, 200, null])
   }
