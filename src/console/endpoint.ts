@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { parse } from 'node:querystring'
 import type { SafeHtml } from '@remix-run/html-template'
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import { z } from 'zod'
@@ -562,6 +563,9 @@ export const oneOrMore = <Item extends z.ZodType>(item: Item, most?: number) =>
     value => (value === undefined || Array.isArray(value) ? value : [value]),
     most === undefined ? z.array(item) : z.array(item).max(most),
   )
+
+/** The fields of a query string within an input, read as that of an address is: a name that comes several times has a list. */
+export const queryFields = (text: string) => parse(text.replace(/^\?/, ''))
 
 /** Text that a person types. PostgreSQL cannot store a NUL. */
 export const plainText = (most: number) =>

@@ -670,6 +670,9 @@ describe('/api/v1', () => {
     const mine = (await save('mine', false, 'order=key&states=open,blocked')).json()
     expect(mine).toMatchObject({ name: 'mine', shared: false, query: 'states=open%2Cblocked&order=key' })
     const ours = (await save('ours', true, { assignee: '@me', columns: ['cause', 'age'] })).json()
+    const repeated = (await save('mine', false, '?states=open&states=blocked&order=key')).json()
+    expect(repeated).toEqual(mine)
+    expect((await save('mine', false, 'run=7&run=8')).statusCode).toBe(422)
     expect((await save('mine', false, 'run=7')).json()).toEqual({ ...mine, query: 'run=7' })
     expect((await get('/api/v1/cases/views')).json().items).toMatchObject([{ id: mine.id }, { id: ours.id }])
     const seen = await console.ask('viewer', 'GET', '/api/v1/cases/views')
@@ -783,15 +786,19 @@ describe('a bulk action', () => {
     expect(page).not.toMatch(/>waiting/)
   })
 
-  test('takes the filter of a list’s address, as the form sends it', async () => {
+  test.each([
+    ['categories=left_hr', ['left_hr'], ['a', 'b']],
+    ['categories=left_hr&categories=duplicate_email', ['left_hr', 'duplicate_email'], ['a', 'b', 'c']],
+  ])('takes the filter of a list’s address, as the form sends it: %s', async (filter, categories, keys) => {
     for (const key of ['a', 'b']) await plant(key)
     await plant('c', { category: 'duplicate_email' })
-    const form = { which: 'filter', action: 'retry', filter: 'categories=left_hr', ids: '' }
+    await plant('d', { category: 'invalid_hr_row' })
+    const form = { which: 'filter', action: 'retry', filter, ids: '' }
     const response = await console.browse('reviewer', 'POST', '/bulk', String(new URLSearchParams(form)))
     expect(response.statusCode).toBe(303)
     const page = (await get(`/api/v1${response.headers.location}`)).json()
-    expect(page.bulk).toMatchObject({ total: 2, filter: { categories: ['left_hr'] }, state: 'preview' })
-    expect(page.items.map((result: { entity_key: string }) => result.entity_key)).toEqual(['a', 'b'])
+    expect(page.bulk).toMatchObject({ total: keys.length, filter: { categories }, state: 'preview' })
+    expect(page.items.map((result: { entity_key: string }) => result.entity_key)).toEqual(keys)
   })
 
   test.each([

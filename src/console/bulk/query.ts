@@ -6,7 +6,7 @@ import type { Ask } from '../ask.ts'
 import { assigneeName, BULK_ACTIONS, commentText, reasonText } from '../cases/input.ts'
 import { FilterInput, filterFor } from '../cases/query.ts'
 import { HowTold } from '../cases/told.ts'
-import { cursor, listOf, oneOrMore, pageSize, rowNumber } from '../endpoint.ts'
+import { cursor, listOf, oneOrMore, pageSize, queryFields, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { SNOOZE, SnoozeUntil, untilOf } from '../until.ts'
 import { BulkResult, BulkRow } from './read.ts'
@@ -14,10 +14,7 @@ import { BulkResult, BulkRow } from './read.ts'
 export const OUTCOMES = ['done', 'skipped', 'failed', 'waiting'] as const
 
 /** A form sends the filter as one text, in the form of a query string. */
-const Filter = z.preprocess(
-  given => (typeof given === 'string' ? Object.fromEntries(new URLSearchParams(given)) : given),
-  FilterInput,
-)
+const Filter = z.preprocess(given => (typeof given === 'string' ? queryFields(given) : given), FilterInput)
 
 export const BulkInput = z.object({
   action: z.enum(BULK_ACTIONS),

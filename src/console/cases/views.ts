@@ -4,7 +4,7 @@ import { filterQuery } from '../../sync/cases/case-filter.ts'
 import { asAsker, noteCommand } from '../../sync/runs/commands.ts'
 import type { Ask } from '../ask.ts'
 import { mayAs } from '../auth/viewer.ts'
-import { oneOrMore, plainText } from '../endpoint.ts'
+import { oneOrMore, plainText, queryFields } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import { COLUMNS, filterOf, ListInput } from './query.ts'
 
@@ -29,7 +29,7 @@ export const ViewInput = z.object({
     .describe('Whether others see it, too, which needs the role reviewer'),
   query: z
     .preprocess(
-      given => (typeof given === 'string' ? Object.fromEntries(new URLSearchParams(given)) : (given ?? {})),
+      given => (typeof given === 'string' ? queryFields(given) : (given ?? {})),
       ListInput.omit({ cursor: true, limit: true }),
     )
     .describe('Filter, order and columns, as GET /cases takes them'),
