@@ -119,10 +119,13 @@ address that it gives.
 
 Examples:
   dirsync users notices anna --mail anna@example.com
-  dirsync users notices anna --mention ops:anna`,
+  dirsync users notices anna --mention ops:anna
+  dirsync users notices anna --mail ""`,
     )
     .action(
       async (name: string, { mail, mention, ...options }: Options & { mail?: string; mention?: string }) => {
+        if (mail === undefined && mention === undefined)
+          throw new UsageError(message('said.mail_or_mention', { clear: '--mail ""' }))
         await using context = await openContext()
         await act(context, access(context).notices, { params: { name }, input: { mail, mention } }, options)
       },

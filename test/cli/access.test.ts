@@ -106,6 +106,24 @@ describe('dirsync users', () => {
     expect(await hashOf('dora')).toBe('')
   })
 
+  test('notices without an option changes nothing, and with an empty one says that nobody is told', async () => {
+    await typed(['users', 'add', 'nora', '--role', 'viewer'], 'correct horse battery\n')
+    const addresses = async () =>
+      (
+        await deployment.own.pool.query(
+          `select notice_mail as mail, notice_mention as mention from dirsync.console_user where name = 'nora'`,
+        )
+      ).rows[0]
+    const set = await run('users', 'notices', 'nora', '--mail', 'nora@example.com')
+    expect(set).toMatchObject({ code: 0, stdout: 'Where nora is told of their cases has been set.\n' })
+    const refused = await run('users', 'notices', 'nora')
+    expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('--mail ""') })
+    expect(await addresses()).toEqual({ mail: 'nora@example.com', mention: null })
+    const cleared = await run('users', 'notices', 'nora', '--mail', '')
+    expect(cleared).toMatchObject({ code: 0, stdout: expect.stringContaining('nora is no longer told') })
+    expect(await addresses()).toEqual({ mail: null, mention: null })
+  })
+
   test('rebind lets the next sign-in of that name at the identity provider be this user, if one is set', async () => {
     await typed(['users', 'add', 'ravi', '--role', 'viewer'], 'correct horse battery\n')
     const none = await run('users', 'rebind', 'ravi')

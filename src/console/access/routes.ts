@@ -168,9 +168,12 @@ export function access({ pool, config }: Pick<Services, 'pool' | 'config'>) {
         await setNotices(pool, ask.asker, params.name, { mail, mention })
         return { user: params.name, mail, mention }
       },
-      next: (_ask, { user }) => ({
+      next: (_ask, { user, mail, mention }) => ({
         to: toUser(user),
-        notice: { key: 'access.notices_set', values: { name: user } },
+        notice: {
+          key: mail === null && mention === null ? 'access.notices_none' : 'access.notices_set',
+          values: { name: user },
+        },
       }),
     }),
     disable: action({

@@ -812,6 +812,7 @@ export const saidTexts = {
   'said.wanted_day': 'should be a day such as 2026-11-21',
   'said.run_or_dry_run': 'give the number of a run, or --dry-run with the number of a dry run',
   'said.to_or_nobody': 'give either --to and a name, or --nobody',
+  'said.mail_or_mention': 'give --mail or --mention; {clear} forgets both',
   'said.either_option': 'give either {one} or {other}, not both',
   'said.case_or_bulk': 'give either the number of a case, or --bulk',
   'said.ids_or_category': 'give either the numbers of cases, or --category',

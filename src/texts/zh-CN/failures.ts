@@ -841,6 +841,7 @@ export const failures = {
   'said.wanted_day': '应为日期，例如 2026-11-21',
   'said.run_or_dry_run': '请给出同步任务的编号，或用 --dry-run 给出试算的编号',
   'said.to_or_nobody': '请给出 --to 和姓名，或 --nobody',
+  'said.mail_or_mention': '请给出 --mail 或 --mention；{clear} 会清除两者',
   'said.either_option': '{one} 和 {other} 只能给出一个',
   'said.case_or_bulk': '请给出异常项编号，或 --bulk',
   'said.ids_or_category': '请给出异常项编号，或 --category',
