@@ -28,6 +28,9 @@ const PasswordForm = z.object({
   password: z.string().max(1024),
   to: text,
 })
+/** What `?signed-out=` says of a sign-out that the identity provider does not offer, or has not answered. */
+const HERE_ALONE = 'here'
+
 /** The key in an address that a person has copied as a whole; else the text itself. */
 function keyIn(text: string): string {
   return /[?&]key=([\w-]+)/.exec(text)?.[1] ?? text.trim()
@@ -58,8 +61,10 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
     // Where passwords are the only way, those who have none yet are users, too.
     const hasUsers = provider ? await hasPasswordUsers(pool) : !(await hasNoUsers(pool))
     const page = { to, name: '', hasUsers }
-    const isOut = query['signed-out'] !== undefined
-    return show(request, reply, 200, isOut ? { ...page, notice: 'auth.signed_out' } : page)
+    const out = query['signed-out']
+    if (out === undefined) return show(request, reply, 200, page)
+    const notice = out === HERE_ALONE ? 'auth.oidc.signed_out' : 'auth.signed_out'
+    return show(request, reply, 200, { ...page, notice })
   })
 
   app.post('/sign-in', { bodyLimit, config: OPEN }, async (request, reply) => {
@@ -178,7 +183,8 @@ export function signInRoutes(app: FastifyInstance, context: SignInContext): void
       viewer && viewer.via !== 'token' && secret ? await endSession(pool, secret, viewer, request.ip) : null
     writeCookie(reply, 'session', '', { secure, seconds: 0 })
     const url = idToken && provider ? await provider.signOutUrl(idToken) : null
-    if (url === null) return reply.redirect('/sign-in?signed-out', 303)
+    if (url === null)
+      return reply.redirect(`/sign-in?signed-out${idToken === null ? '' : `=${HERE_ALONE}`}`, 303)
     reply.header('refresh', `0; url=${url}`)
     return sendPage(reply, 200, signedOutPage(context.taste(request), url))
   })

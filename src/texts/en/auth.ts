@@ -52,6 +52,8 @@ export const auth = {
   'auth.oidc.taken': 'Your name belongs to another user here',
   'auth.oidc.taken.remedy':
     '{name, select, local {The name “local” is that of the one-time keys: the identity provider has to give you another one.} other {This console has another user “{name}”. If that is you, since the identity provider has moved or you had a password here, ask an administrator for `dirsync users rebind {name}`; then sign in again within 72 hours.}}',
+  'auth.oidc.signed_out':
+    'You are signed out of the console. You may still be signed in with your company account. On a shared computer, sign out there as well.',
   'auth.oidc.sign_out': 'You are signed out of the console',
   'auth.oidc.sign_out.text':
     'You are still signed in with your company account. You are being signed out there too.',

@@ -49,6 +49,8 @@ export const auth = {
   'auth.oidc.taken': '您的用户名已被他人使用',
   'auth.oidc.taken.remedy':
     '{name, select, local {用户名“local”专用于一次性密钥：请在身份认证服务中改用其他用户名。} other {本控制台已有另一位用户“{name}”。如果就是您本人（身份认证服务已迁移，或您此前在此使用密码），请联系管理员执行 `dirsync users rebind {name}`，然后在 72 小时内重新登录。}}',
+  'auth.oidc.signed_out':
+    '您已退出控制台，但企业账号可能仍处于登录状态。如与他人共用电脑，请同时退出企业账号。',
   'auth.oidc.sign_out': '您已退出控制台',
   'auth.oidc.sign_out.text': '您的企业账号仍处于登录状态，正在为您一并退出。',
   'auth.oidc.sign_out.continue': '退出企业账号',

@@ -1,20 +1,24 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type OidcSettings, oidcSettings, valuesOf } from '../../../src/console/auth/oidc.ts'
 import { rebindUser } from '../../../src/console/auth/oidc-users.ts'
 import { createUserLink } from '../../../src/console/auth/sign-in-key.ts'
 import { addUser, disableUser, enableUser, listUsers, setPassword } from '../../../src/console/auth/users.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { type DirsyncProcess, spawnScript } from '../../helpers/process.ts'
-import { type AuthUnderTest, Browser, openAuth, PASSWORD, type Page } from './auth-under-test.ts'
+import { type AuthUnderTest, Browser, openAuth, PASSWORD, type Page, signedIn } from './auth-under-test.ts'
 
 const FIXTURE = join(import.meta.dirname, 'fixtures/identity-provider.ts')
 let provider: DirsyncProcess
 let providerUrl: string
 let auth: AuthUnderTest
 
-async function startProvider(consoleUrl: string, port = 0): Promise<[DirsyncProcess, string]> {
-  const started = spawnScript(FIXTURE, [String(port), consoleUrl])
+async function startProvider(
+  consoleUrl: string,
+  port = 0,
+  ...options: 'no-sign-out'[]
+): Promise<[DirsyncProcess, string]> {
+  const started = spawnScript(FIXTURE, [String(port), consoleUrl, ...options])
   const [, url = ''] = await started.waitForLine(/^listens on (.+)$/)
   return [started, url]
 }
@@ -65,11 +69,11 @@ function browserOf(account: string | null): Browser {
 }
 
 /** Begins a sign-in, and goes as far as the address that the provider sends the browser back to. */
-async function wayBack(browser: Browser, query = ''): Promise<string> {
-  let page = await browser.get(`${auth.url}/sign-in/oidc${query}`)
+async function wayBack(browser: Browser, query = '', { url } = auth): Promise<string> {
+  let page = await browser.get(`${url}/sign-in/oidc${query}`)
   for (let hop = 0; hop < 10; hop++) {
     if (page.location === null) throw new Error(`the way ends with ${page.status}\n${page.text}`)
-    if (page.location.startsWith(`${auth.url}/`)) return page.location
+    if (page.location.startsWith(`${url}/`)) return page.location
     page = await browser.get(page.location)
   }
   throw new Error('the way does not end')
@@ -503,6 +507,25 @@ test('sign-out ends the session here and there', async () => {
   const [, xsrf = ''] = /name="xsrf" value="([^"]+)"/.exec(question.text) ?? []
   const end = await browser.post(`${providerUrl}/session/end/confirm`, { xsrf, logout: 'yes' })
   expect(end.location).toBe(`${auth.url}/sign-in`)
+})
+
+test('sign-out where the provider has no page for it says that the company account may still be signed in', async () => {
+  const port = await freePort()
+  const [without, issuer] = await startProvider(`http://127.0.0.1:${port}`, 0, 'no-sign-out')
+  onTestFinished(async () => void (await without.kill()))
+  await fetch(`${issuer}/_accounts`, { method: 'PUT', body: JSON.stringify({ anna: { groups: ['hr'] } }) })
+  await using other = await openAuth({ port, oidc: () => settingsOf(issuer) })
+  const browser = new Browser()
+  browser.jar(issuer).set('account', 'anna')
+  expect((await browser.get(await wayBack(browser, '', other))).status).toBe(303)
+  const out = await browser.post(`${other.url}/sign-out`, {})
+  expect(out.status).toBe(303)
+  const page = await browser.get(out.location ?? '')
+  expect(page.text).toContain('You may still be signed in with your company account')
+  await other.user('ben')
+  const byPassword = await signedIn(other, 'ben')
+  const left = await byPassword.post(`${other.url}/sign-out`, {})
+  expect((await byPassword.get(left.location ?? '')).text).not.toContain('You may still')
 })
 
 test('a provider that is away leaves the passwords, and is used as soon as it is back', async () => {
