@@ -360,6 +360,26 @@ describe('an administrator of the identity provider', () => {
   })
 })
 
+test('a session is shown by the way it began, and so is its sign-in in the audit', async () => {
+  const anna = await admin('anna')
+  const { body } = await anna.post('/access/users', { name: 'lina', role: 'viewer' })
+  const lina = new Window()
+  expect((await lina.post('/sign-in/link', { key: keyOf(linkIn(body)) })).statusCode).toBe(303)
+  const local = new Window()
+  const key = await createSignInKey(console.pool)
+  expect((await local.post('/sign-in/key', { key })).statusCode).toBe(303)
+  const wayIn = (page: string) => /<table.*?(one-time (?:key|link))/s.exec(page)?.[1]
+  for (const [name, window, way] of [
+    ['lina', lina, 'one-time link'],
+    ['local', local, 'one-time key'],
+  ] as const) {
+    const sessions = (await anna.get(`/access/sessions?user=${name}`)).body
+    const commands = (await anna.get(`/audit?who=${name}&what=sign_in`)).body
+    const own = (await window.get('/account')).body
+    expect([name, wayIn(sessions), wayIn(commands), wayIn(own)]).toEqual([name, way, way, way])
+  }
+})
+
 describe('one’s own account', () => {
   test('a new password takes the present one, and ends the other sessions but this', async () => {
     await plantUser(console.pool, 'gerd', 'viewer')

@@ -392,8 +392,17 @@ function sessionColumns(ask: Ask): ShownColumn<SessionRow>[] {
     { title: t('access.last_seen'), of: ({ last_seen_at }) => ({ since: last_seen_at }) },
     { title: t('access.address'), of: ({ address }) => ({ code: address }) },
     { title: t('access.browser'), of: ({ user_agent }) => browserWords(ask, user_agent) },
-    { title: t('access.signed_in_by'), spare: true, of: ({ via }) => t(`access.way.${via}`) },
+    {
+      title: t('access.signed_in_by'),
+      spare: true,
+      of: ({ user, via }) => t(`access.way.${wayOfSession(user, via)}`),
+    },
   ]
+}
+
+/** How a session began: with a key or a link, which are the same but for their user. */
+export function wayOfSession<Via extends string>(user: string, via: Via): Via | 'opened_link' {
+  return via === 'key' && user !== LOCAL ? 'opened_link' : via
 }
 
 /** Such as `Firefox on Linux`. */

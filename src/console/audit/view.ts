@@ -5,6 +5,7 @@ import { inLanguage } from '../../texts/failures.ts'
 import { isSaid, message } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import { scopesText } from '../access/tokens-view.ts'
+import { wayOfSession } from '../access/view.ts'
 import type { Ask } from '../ask.ts'
 import { SCOPES } from '../auth/scope.ts'
 import { rangeFields } from '../range.ts'
@@ -161,7 +162,9 @@ const MOST_PAIRS = 12
 /** The remaining arguments, one per line, with translated values where the catalogue has them. */
 function details(ask: Ask, command: Command): SafeHtml | null {
   const { arguments: given, dead_letter_id } = command
-  const pairs = Object.entries(given).filter(
+  const shown =
+    typeof given.via === 'string' ? { ...given, via: wayOfSession(String(given.user), given.via) } : given
+  const pairs = Object.entries(shown).filter(
     ([name]) =>
       !SHOWN_ELSEWHERE.has(name) &&
       !(name === 'id' && dead_letter_id !== null) &&

@@ -177,7 +177,7 @@ export const SessionRow = z.object({
   user: z.string(),
   via: z
     .enum(Object.keys(SESSION_SECONDS) as (keyof typeof SESSION_SECONDS)[])
-    .describe('How they signed in'),
+    .describe('How they signed in; key: with a one-time key, as `local`, or with a one-time link'),
   created_at: z.date(),
   last_seen_at: z.date().describe('To the minute'),
   expires_at: z.date(),

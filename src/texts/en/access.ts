@@ -21,6 +21,7 @@ export const access = {
   'access.way.oidc': 'OIDC',
   'access.way.key': 'one-time key',
   'access.way.link': 'one-time link, no password yet',
+  'access.way.opened_link': 'one-time link',
   'access.state': 'State',
   'access.state.enabled': 'enabled',
   'access.state.disabled': 'disabled',

@@ -23,6 +23,7 @@ export const access = {
   'access.way.oidc': '企业账号',
   'access.way.key': '一次性密钥',
   'access.way.link': '一次性链接，尚未设置密码',
+  'access.way.opened_link': '一次性链接',
   'access.state': '状态',
   'access.state.enabled': '启用',
   'access.state.disabled': '停用',

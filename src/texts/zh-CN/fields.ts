@@ -673,7 +673,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'What it is for; letters, digits and . _ -, at most 64': '用途；字母、数字和 . _ -，最多 64 个',
   'When it ends: a time such as 90d, or a moment (ISO 8601)': '到期时间：时长（例如 90d）或时刻（ISO 8601）',
   'What it is limited to; absent: to nothing but its role': '使用范围；不给出则只受角色限制',
-  'How they signed in': '登录方式',
+  'How they signed in; key: with a one-time key, as `local`, or with a one-time link':
+    '登录方式；key 表示以 `local` 身份使用一次性密钥，或使用一次性链接',
   'The browser, as it calls itself': '浏览器自报的名称',
   'false: it had ended already': 'false 表示此前已结束',
   'null: people sign in with passwords only': 'null 表示只能用密码登录',
