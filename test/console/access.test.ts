@@ -380,6 +380,21 @@ test('a session is shown by the way it began, and so is its sign-in in the audit
   }
 })
 
+test('the sessions of one user are found however the name was typed, and said to be none of theirs where there are none', async () => {
+  const anna = await admin('anna')
+  await plantUser(console.pool, 'ida', 'viewer')
+  const none = (await anna.get('/access/sessions?user=ida')).body
+  expect(none).toContain('Not signed in anywhere.')
+  expect(none).not.toContain('Nobody is signed in')
+  await new Window().signIn('ida')
+  for (const user of ['ida', 'Ida', '%20IDA']) {
+    const { body } = await anna.get(`/access/sessions?user=${user}`)
+    expect([user, body.match(/\/access\/sessions\/\w+\/end/g)?.length]).toEqual([user, 1])
+    const { items } = (await console.ask('admin', 'GET', `/api/v1/access/sessions?user=${user}`)).json()
+    expect(items).toMatchObject([{ user: 'ida' }])
+  }
+})
+
 describe('one’s own account', () => {
   test('a new password takes the present one, and ends the other sessions but this', async () => {
     await plantUser(console.pool, 'gerd', 'viewer')

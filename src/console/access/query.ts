@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { SessionRow } from '../auth/sessions.ts'
 import { TokenRow } from '../auth/tokens.ts'
-import { UserRow } from '../auth/users.ts'
+import { comparableName, UserRow } from '../auth/users.ts'
 import { RoleName } from '../auth/viewer.ts'
 import { cursor, listOf, pageSize, plainText } from '../endpoint.ts'
 
@@ -42,7 +42,7 @@ export const EndedSession = z.object({
   ended: z.boolean().describe('false: it had ended already'),
 })
 export const SessionInput = z.object({
-  user: plainText(100).optional(),
+  user: plainText(100).transform(comparableName).optional(),
   cursor,
   limit: pageSize,
 })

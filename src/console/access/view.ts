@@ -345,7 +345,7 @@ export function sessionsShown(
               ],
             },
           ]),
-      sessionTable(ask, items, 'many'),
+      sessionTable(ask, items, user === undefined ? 'many' : 'one'),
       { next },
     ],
   })
