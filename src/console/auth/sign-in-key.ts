@@ -4,7 +4,16 @@ import { type By, inNameOf, note } from './audit.ts'
 import { AccessError } from './failure.ts'
 import { hashPassword } from './password.ts'
 import { hashOf, newSecret } from './secret.ts'
-import { change, demandOwn, LOCAL, ownName, voidKeys, voidLinks, withoutProvider } from './users.ts'
+import {
+  change,
+  demandOwn,
+  endSessions,
+  LOCAL,
+  ownName,
+  voidKeys,
+  voidLinks,
+  withoutProvider,
+} from './users.ts'
 import type { AccessRole } from './viewer.ts'
 
 /**
@@ -155,12 +164,14 @@ export async function createUserLink(
     await demandOwn(client, user, provider)
     if (user.disabled_at)
       throw new AccessError('ACCESS_INVALID', message('said.user_disabled', { name: user.name }))
-    // Without this they could not choose a password.
-    if (user.source === 'oidc')
+    // Without this they could not choose a password: a session of the provider would ask for a present one.
+    if (user.source === 'oidc') {
       await client.query(
         `update dirsync.console_user set source = 'key', issuer = null, subject = null, provider = null where name = $1`,
         [user.name],
       )
+      await endSessions(client, user.name)
+    }
     await withoutProvider(client, user)
     await voidLinks(client, user.name)
     await client.query(

@@ -265,9 +265,10 @@ describe('a sign-in at the provider', () => {
 
   test('of a provider that is no longer set leaves a user who may be given a password or a link', async () => {
     const groups = ['hr']
+    const browsers: Browser[] = []
     for (const name of ['ivan', 'jana']) {
       await accounts({ [name]: { preferred_username: name, groups } })
-      await signIn(name)
+      browsers.push(await signIn(name))
     }
     const give = (present: string | null) => [
       () => setPassword(auth.pool, 'test', 'ivan', PASSWORD, present),
@@ -279,6 +280,8 @@ describe('a sign-in at the provider', () => {
     await expect(refused).rejects.toThrow('who signs in at the identity provider: choose another name')
     const [password, link] = [await give('https://other.example')[0]?.(), await give(null)[1]?.()]
     expect(password).toBe(1)
+    // There they would be asked for a present password, which they do not have.
+    for (const browser of browsers) expect(await viewerOf(browser)).toBeNull()
     const ivan = await new Browser().post(`${auth.url}/sign-in`, { name: 'ivan', password: PASSWORD })
     const jana = await new Browser().post(`${auth.url}/sign-in/link`, { key: String(link) })
     expect([ivan.status, jana.status]).toEqual([303, 303])
