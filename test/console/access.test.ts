@@ -120,6 +120,28 @@ describe('a colleague', () => {
     })
   })
 
+  test('cannot sign in once the only link has lapsed, until there is another or a password', async () => {
+    const anna = await admin('anna')
+    await anna.post('/access/users', { name: 'lea', role: 'viewer' })
+    const lea = async () => {
+      const { items } = (await anna.get('/api/v1/access')).json()
+      const one = (await anna.get('/api/v1/access/users/lea')).json()
+      const [listed] = items.filter(({ name }: { name: string }) => name === 'lea')
+      expect(listed.barred).toBe(one.barred)
+      return one.barred
+    }
+    expect(await lea()).toBeNull()
+    await console.pool.query(`update dirsync.sign_in_link set expires_at = now() where user_name = 'lea'`)
+    expect(await lea()).toBe('no_link')
+    expect((await anna.get('/access')).body).toContain('no link that is still good')
+    const { body } = await anna.post('/access/users/lea/link')
+    expect(await lea()).toBeNull()
+    await new Window().post('/sign-in/link', { key: keyOf(linkIn(body)) })
+    expect(await lea()).toBe('no_link')
+    await anna.post('/access/users/lea/password', { password: PASSWORD })
+    expect(await lea()).toBeNull()
+  })
+
   test('needs no link where a password was given; what is refused keeps what was typed', async () => {
     const anna = await admin('anna')
     const refused = await anna.post('/access/users', { name: 'cleo', role: 'operator', password: 'short' })

@@ -40,10 +40,10 @@ export const UserRow = z.object({
     .nullable()
     .describe('Since when the identity provider has given them no role; `role` is the last that it gave'),
   barred: z
-    .enum(['disabled', 'no_provider', 'no_role'])
+    .enum(['disabled', 'no_provider', 'no_role', 'no_link'])
     .nullable()
     .describe(
-      'Why they cannot sign in: they are disabled, their identity provider is not set, or it gave no role; null: they can',
+      'Why they cannot sign in: they are disabled, their identity provider is not set, or it gave no role, or they have no password and no link that is still good; null: they can',
     ),
 })
 export type UserRow = z.infer<typeof UserRow>
@@ -122,16 +122,19 @@ export async function listUsers(db: Pick<ClientBase, 'query'>, provider: string 
   return rows.map(row => userOf(row, provider))
 }
 
-type StoredUser = Omit<UserRow, 'barred'> & OfProvider
+type StoredUser = Omit<UserRow, 'barred'> & OfProvider & { has_link: boolean }
 
-function userOf({ issuer, provider, ...row }: StoredUser, present: string | null): UserRow {
-  return { ...row, barred: barred({ ...row, issuer, provider }, present) }
+function userOf({ issuer, provider, has_link, ...row }: StoredUser, present: string | null): UserRow {
+  const needsLink = row.source === 'key' && row.name !== LOCAL && !has_link
+  return { ...row, barred: barred({ ...row, issuer, provider }, present) ?? (needsLink ? 'no_link' : null) }
 }
 
 const USERS = `
   select u.name, u.source, u.role, u.created_at, u.created_by, u.disabled_at, u.last_sign_in_at, u.notice_mail,
          u.notice_mention, u.issuer, u.provider, u.no_role_since,
          case when u.rebinds_until > now() then u.rebinds_until end as rebinds_until,
+         exists (select from dirsync.sign_in_link l
+                 where l.user_name = u.name and l.used_at is null and l.expires_at > now()) as has_link,
          (select count(*)::int from dirsync.console_session s
           where s.user_name = u.name and s.revoked_at is null and s.expires_at > now()) as sessions
   from dirsync.console_user u`
@@ -421,7 +424,7 @@ function hasProvider(
   return provider === null || [provider, issuer].some(known => addressOf(known) === address)
 }
 
-/** Why a user cannot sign in; null: they can. */
+/** Why a user cannot sign in, whatever links they have; null: they can. */
 function barred(
   user: Pick<ChangedUser, 'source' | 'disabled_at' | 'no_role_since'> & OfProvider,
   present: string | null,
