@@ -1200,9 +1200,9 @@ insert into hr.contact (person_id, kind, value) values
   (20014, 'work_email', 'pianlue.pou.20014@example.org');
 
 insert into hr.contact (person_id, kind, value) values
-  (30001, 'mobile', '+86 100 0001 11001'),
+  (30001, 'mobile', '+86 100 0001 2001'),
   (30001, 'work_email', 'tiaoruo.miu.30001@example.org'),
-  (30002, 'mobile', '100-0001-11002'),
+  (30002, 'mobile', '100-0001-2002'),
   (30002, 'work_email', 'kenmou.fou.30002@example.org');
 
 insert into hr.employment (employment_id, person_id, company, unit_id, work_number, status, hired_on, left_on, grade, staff_groups, cost_center, contract_kind, taxpayer_ref) values

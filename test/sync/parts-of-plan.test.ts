@@ -30,7 +30,7 @@ const run = async (id: number) => worded((await readRun(under.store.pool, id)) a
 async function held(): Promise<number> {
   await under.inSync(10)
   await hr(`update person set name = 'other' where userid < 'e6';
-    update person set mobile = '13900000000' || substr(userid, 2) where userid in ('e4', 'e5')`)
+    update person set mobile = '1390000000' || substr(userid, 2) where userid in ('e4', 'e5')`)
   const { id, state } = await under.plan()
   expect(state).toBe('held')
   return id

@@ -94,7 +94,8 @@ function date(random: Random, firstYear: number, years: number): string {
 
 function person(random: Random, company: string, staffId: string, unit: string): Person {
   const number = Number(staffId.slice(1))
-  const serial = company === 'E100' ? number - 10_000 : number - 19_000
+  // 20001 is the 1001st, so that numbers stay apart in four digits.
+  const serial = (number % 10_000) + 1000 * (Math.floor(number / 10_000) - 1)
   const name = personName(random)
   const passport = random.chance(15)
   const sex = passport && random.chance(30) ? 'X' : random.chance(50) ? 'M' : 'F'
