@@ -151,6 +151,9 @@ function normaliseCostCenter(text: string): FieldValue | RuleBreak {
 const TRUE = new Set(['t', 'true', '1', 'y', 'yes'])
 const FALSE = new Set(['f', 'false', '0', 'n', 'no'])
 
+/** A character that prints nothing and is no blank, such as a BIT of MySQL that was cast to a text: the cast of 0 is one. */
+const CONTROL = /[^\P{Cc}\s]/u
+
 /**
  * Reads the `active` column of a mapping: t/f, true/false, 1/0, y/n, yes/no in any case; nothing means active.
  * Undefined when the text is none of these.
@@ -159,7 +162,8 @@ export function parseActive(text: string | null | undefined): boolean | undefine
   // HR servers print this; hr check parses every row.
   if (text === 't') return true
   const word = halfWidthText(text ?? '').toLowerCase()
-  if (word === '' || TRUE.has(word)) return true
+  if (word === '') return CONTROL.test(text ?? '') ? undefined : true
+  if (TRUE.has(word)) return true
   return FALSE.has(word) ? false : undefined
 }
 

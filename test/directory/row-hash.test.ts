@@ -202,6 +202,7 @@ describe('what a hash tells apart', () => {
     ['values that move over a boundary', { name: 'x\t', mobile: '\\N' }],
     ['an active employee and a leaver', { active: 'f' }],
     ['an active employee and one of whom that is unclear', { active: 'retired' }],
+    ['an active employee and one with a control character for it', { active: '\u0001' }],
   ])('%s', (_, changes: Row) => {
     expect(hash(changes)).not.toBe(hash({}))
   })

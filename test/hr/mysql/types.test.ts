@@ -3,6 +3,7 @@
 import type { RowDataPacket } from 'mysql2'
 import { expect, onTestFinished, test } from 'vitest'
 import { keyText } from '../../../src/directory/employee.ts'
+import { parseActive } from '../../../src/directory/field-rules.ts'
 import { HrDataError } from '../../../src/hr/source.ts'
 import { createMariadbDatabase } from '../../helpers/mariadb.ts'
 import { FORGET_ROWS_READ, isMysql, rowsRead } from '../../helpers/mariadb-server.ts'
@@ -61,6 +62,13 @@ test.each([
   ['longtext character set utf8mb4', ["'👩‍👩‍👧 𠮷'"], 'remark', ['👩‍👩‍👧 𠮷']],
 ])('%s, %j as %s is %j', async (type, values, column, texts) => {
   expect(await printed(type, values, column)).toEqual(texts)
+})
+
+test('a bit that was cast to a text is neither active nor left', async () => {
+  const { url } = await hr("create table t (v bit(1)); insert into t values (b'0'), (b'1')")
+  const source = hrSource(url, "select 1 as userid, cast(v as char) as active, 'n' as name from t")
+  const read = (await rowsOf(await source.scan({}))).map(({ active }) => parseActive(active))
+  expect(read).toEqual([undefined, undefined])
 })
 
 test('a uuid prints as it is', async ({ skip }) => {
