@@ -12,7 +12,7 @@ import type { ColumnDefinition } from './types.ts'
  * - a timestamp's day is the day in China, where the platform's clock stands (section 1);
  * - texts arrive in UTF-8, whatever character set their columns have;
  * - `sql_mode` is empty: quotes, backslashes and `||` mean the same as in a client with default settings, blanks at the end of
- *   a CHAR are left out, and no comparison with a zero date is an error;
+ *   a CHAR are left out, and no comparison with a zero date is an error; a `group by` is checked as little as in MariaDB;
  * - nothing truncates an answer: not `group_concat` at 1,024 characters, not `sql_select_limit`, and not the server when it has
  *   to wait for a reader that is held back (net_write_timeout is 60 s by default), or for its next query.
  *
