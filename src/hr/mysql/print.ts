@@ -1,3 +1,4 @@
+import { normaliseDate } from '../../lib/text.ts'
 import { DAYS, floatText } from '../canonical.ts'
 import type { HrQuery, HrValues } from '../server.ts'
 import type { Cell } from './connection.ts'
@@ -56,7 +57,8 @@ function printOf(name: string, type: string): Print | null {
   if (name === 'active') return isBoolean(type) ? boolean(type) : isText(type) ? trimmed : bare(type)
   if (name === 'updated_at') return updatedAt
   if (name === 'closed_at') return seconds
-  if (DAYS.has(name) && (type === 'datetime' || type === 'timestamp')) return day
+  if (DAYS.has(name) && type === 'datetime') return day
+  if (DAYS.has(name) && type === 'timestamp') return dayInChina
   return bare(type)
 }
 
@@ -141,6 +143,13 @@ const ZONE = Buffer.from('+08')
 
 function day(bytes: Buffer): Cell {
   return dated(bytes.subarray(0, 10))
+}
+
+/** In the summers of 1986 to 1991, midnight was at +09:00, an hour before that of the session. */
+function dayInChina(bytes: Buffer): Cell {
+  const value = moment(bytes)
+  const text = value && normaliseDate(value.toString('latin1'))
+  return text ? Buffer.from(text) : value
 }
 
 /** An invalid time, such as the 0th of a month, is left out: it would be compared with others. */

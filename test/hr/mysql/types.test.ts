@@ -64,6 +64,16 @@ test.each([
   expect(await printed(type, values, column)).toEqual(texts)
 })
 
+test('a birthday in seconds since 1970 is the day in China, as the guide has it', async () => {
+  const midnights = ['1960-01-31T00:00+08:00', '1990-01-31T00:00+08:00', '1990-05-18T00:00+09:00']
+  const { url } = await hr(`create table t (place int, born bigint);
+    insert into t values ${midnights.map((at, i) => `(${i}, ${Date.parse(at) / 1000})`).join(', ')}`)
+  const day = "date(timestampadd(second, born + 3600, '1970-01-01 08:00:00'))"
+  const source = hrSource(url, `select place as userid, ${day} as birth_day from t order by place`)
+  const days = (await rowsOf(await source.scan({}))).map(row => row.birth_day)
+  expect(days).toEqual(midnights.map(at => at.slice(0, 10)))
+})
+
 test('a bit that was cast to a text is neither active nor left', async () => {
   const { url } = await hr("create table t (v bit(1)); insert into t values (b'0'), (b'1')")
   const source = hrSource(url, "select 1 as userid, cast(v as char) as active, 'n' as name from t")
