@@ -9,10 +9,12 @@ import {
 } from '../directory/field-rules.ts'
 import { smallHash } from '../directory/hash.ts'
 import { hideValue, maskOfRow } from '../directory/masking.ts'
+import { DAYS } from '../hr/canonical.ts'
 import type { HrKind } from '../hr/server.ts'
 import type { EmployeeMapping, HrEmployeeRow } from '../hr/source.ts'
-import { trimText } from '../lib/text.ts'
+import { normaliseDate, trimText } from '../lib/text.ts'
 import type { Message } from '../texts/message.ts'
+import { NO_DAYS } from './first-select.ts'
 
 /** The contents of a mapping's columns, collected row by row: lengths, distinct values, and broken rules. */
 
@@ -227,6 +229,7 @@ export interface Doubt {
     | 'rewritten'
     | 'guarded'
     | 'nulls'
+    | 'no_days'
     | 'latin1'
     | `${PersonalKind}_userid`
   /** The column of the mapping. */
@@ -282,7 +285,9 @@ export class DoubtCollector {
   readonly #names: { all: number; latin1: number } | null
   readonly #columns: readonly string[]
   /** By column, rows by the text that stands for no value. */
-  readonly #nulls = new Map<string, Map<string, number>>()
+  readonly #nulls: CountsByColumn = new Map()
+  /** By column, rows of active employees by the year that stands for no day. */
+  readonly #noDays: CountsByColumn = new Map()
   #rows = 0
   #active = 0
 
@@ -310,7 +315,7 @@ export class DoubtCollector {
     }
     for (const column of this.#columns) {
       const value = row[column] ?? ''
-      if (value.length <= 6 && NULLS.includes(value)) this.#addNull(column, value)
+      if (value.length <= 6 && NULLS.includes(value)) countIn(this.#nulls, column, value)
     }
     if (this.#names && row.name) {
       this.#names.all += 1
@@ -318,6 +323,11 @@ export class DoubtCollector {
     }
     if (!isActive) return
     this.#active += 1
+    for (const column of DAYS) {
+      const value = row[column] ?? ''
+      const year = value.slice(0, 4)
+      if (NO_DAYS.includes(year) && normaliseDate(value) !== null) countIn(this.#noDays, column, year)
+    }
     let varies = false
     for (const column of this.#uniform) {
       const value = row[column.field] ?? ''
@@ -331,12 +341,6 @@ export class DoubtCollector {
     if (lengths === null || value === '') return
     if (/^[1-9]\d*$/.test(value)) count(lengths, value.length)
     else this.#lengths.set(column, null)
-  }
-
-  #addNull(column: string, value: string): void {
-    const found = this.#nulls.get(column) ?? new Map<string, number>()
-    this.#nulls.set(column, found)
-    count(found, value)
   }
 
   /** @param abound whether too many of all rows have left */
@@ -365,11 +369,7 @@ export class DoubtCollector {
     }
     for (const { kind, rows: found } of this.#written)
       for (const [field, rows] of found) doubts.push({ kind, field, rows, of, values: [] })
-    for (const [field, found] of this.#nulls) {
-      const values = [...found].map(([value, rows]) => ({ value, rows }))
-      const rows = values.reduce((sum, value) => sum + value.rows, 0)
-      doubts.push({ kind: 'nulls', field, rows, of, values })
-    }
+    doubts.push(...withValues('nulls', this.#nulls, of), ...withValues('no_days', this.#noDays, this.#active))
     const { all, latin1 } = this.#names ?? { all: 0, latin1: 0 }
     if (latin1 > all / 2) doubts.push({ kind: 'latin1', field: 'name', rows: latin1, of: all, values: [] })
     if (this.#active < MANY) return doubts
@@ -389,6 +389,21 @@ export class DoubtCollector {
 /** In GBK, the second of a character's two bytes may be one of ASCII. Hardly a name in Latin letters has half of them accented. */
 function isLatin1(name: string): boolean {
   return 2 * (name.match(HIGH)?.length ?? 0) >= name.length
+}
+
+type CountsByColumn = Map<string, Map<string, number>>
+
+function withValues(kind: 'nulls' | 'no_days', columns: CountsByColumn, of: number): Doubt[] {
+  return [...columns].map(([field, found]) => {
+    const values = [...found].map(([value, rows]) => ({ value, rows }))
+    return { kind, field, rows: values.reduce((sum, { rows }) => sum + rows, 0), of, values }
+  })
+}
+
+function countIn(columns: CountsByColumn, column: string, value: string): void {
+  const found = columns.get(column) ?? new Map<string, number>()
+  columns.set(column, found)
+  count(found, value)
 }
 
 function count<Key>(counts: Map<Key, number>, key: Key): void {

@@ -225,7 +225,7 @@ const NUMBER = /int|num|dec|float|double|real|year/i
 /** A year, a month and a day of two digits each, so that texts sort by time. */
 const WHOLE_DAY = /^\d{4}([-./]?)\d\d\1\d\d(?:\D|$)/
 /** Years that HR systems write for no date. */
-const NO_DAYS = ['0000', '1899', '1900', '2999', '9999']
+export const NO_DAYS = ['0000', '0001', '1899', '1900', '2999', '9999']
 
 /** A day whose parts may have one digit, perhaps with a time after a blank. */
 const PARTED_DAY = /^(\d{1,4})([-./])(\d{1,2})\2(\d{1,4})(?: |$)/

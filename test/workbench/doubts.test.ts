@@ -50,6 +50,32 @@ test('what exports write for no value is no value', () => {
   ])
 })
 
+test('a day that stands for none is told by its year, of active employees', () => {
+  const collector = new DoubtCollector(['userid', 'birth_day', 'entry_day'], 'postgres')
+  const days = [
+    ['1900-01-01', '0001-01-01'],
+    ['1900/1/1', '9999-12-31'],
+    ['19000101', '2020-02-29'],
+    ['1985-05-17', ''],
+    // what breaks the rule is told as that
+    ['0000-00-00', '1900-02-29'],
+  ]
+  for (const [i, [birth_day = '', entry_day = '']] of days.entries())
+    collector.add({ userid: `E${i}`, birth_day, entry_day }, true)
+  collector.add({ userid: 'L', birth_day: '1900-01-01', entry_day: '1900-01-01' }, false)
+  expect(collector.result(() => false)).toEqual([
+    { kind: 'no_days', field: 'birth_day', rows: 3, of: 5, values: [{ value: '1900', rows: 3 }] },
+    {
+      ...{ kind: 'no_days', field: 'entry_day', rows: 2, of: 5 },
+      values: [
+        { value: '0001', rows: 1 },
+        { value: '9999', rows: 1 },
+      ],
+    },
+  ])
+  expect(DOUBT_HINTS.has('no_days')).toBe(false)
+})
+
 describe('Chinese names in a column of latin1', () => {
   const NAMES =
     '王伟 李娜 张敏 刘洋 陈静 杨磊 赵军 黄丽 周杰 吴昊 徐明 孙燕 胡兵 朱琳 高飞 林涛 何平 郭芳 马超 罗欣'.split(

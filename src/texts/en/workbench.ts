@@ -38,6 +38,8 @@ export const workbench = {
   'hr_check.doubt.guarded': `{rows, number} of {of, number} are written as ="00001" or ''00001, so that a spreadsheet keeps the zeros: write trim(…, '="'''''') in the SELECT, which takes the signs away`,
   'hr_check.doubt.nulls':
     "{rows, number} of {of, number} have a text that exports write for no value ({values}): write nullif(…, 'NULL'), with that text, in the SELECT (in MySQL with two backslashes for one)",
+  'hr_check.doubt.no_days':
+    '{rows, number} of {of, number} are in a year that stands for no day ({values}) and would be sent as they are: make them null in the SELECT',
   'hr_check.doubt.latin1':
     '{rows, number} of {of, number} look like Chinese in a column that HR declares as latin1: write `convert(cast(convert(name using latin1) as binary) using gbk)` in the SELECT, or utf8mb4 for gbk',
   'hr_check.doubt.identity_userid':

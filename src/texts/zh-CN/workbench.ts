@@ -38,6 +38,8 @@ export const workbench = {
   'hr_check.doubt.guarded': `{of, number} 个中有 {rows, number} 个写作 ="00001" 或 ''00001（为使电子表格保留前导零）：请在 SELECT 中写 trim(…, '="'''''')，以去掉这些符号`,
   'hr_check.doubt.nulls':
     "{of, number} 个中有 {rows, number} 个是导出程序用来表示无值的文本（{values}）：请在 SELECT 中写 nullif(…, 'NULL')，其中填该文本（在 MySQL 中，每个反斜杠要写两个）",
+  'hr_check.doubt.no_days':
+    '{of, number} 个中有 {rows, number} 个的年份表示没有日期（{values}），会原样发送：请在 SELECT 中将其转为空值',
   'hr_check.doubt.latin1':
     '{of, number} 个中有 {rows, number} 个像存放在 latin1 列中的中文（乱码）：请在 SELECT 中写 `convert(cast(convert(name using latin1) as binary) using gbk)`，或把 gbk 换成 utf8mb4',
   'hr_check.doubt.identity_userid':
