@@ -284,3 +284,24 @@ describe('a mistake in the syntax is found at its place', { tags: 'mariadb' }, (
     )
   })
 })
+
+test('tables that its user may write to by a role are counted', { tags: 'mariadb' }, async () => {
+  const { admin, name, url, close } = await createMariadbDatabase()
+  const [reader, role] = [`r_${process.pid}`, `w_${process.pid}`]
+  onTestFinished(async () => {
+    await admin.query(`drop user ${reader}; drop role ${role}`)
+    await close()
+  })
+  await admin.query(`create table all_of_it (a int, b int); create table one_column (a int, b int); create table other (a int);
+    create user ${reader} identified by 'reader'; grant select on ${name}.* to ${reader}; create role ${role}`)
+  const address = Object.assign(new URL(url), { username: reader, password: 'reader' }).href
+  const writable = async () => {
+    const server = hrServer(address, pino({ level: 'silent' }))
+    onTestFinished(() => server.close())
+    return (await server.facts()).writableTables
+  }
+  const before = await writable()
+  await admin.query(`grant insert on ${name}.all_of_it to ${role}; grant update (b) on ${name}.one_column to ${role};
+    grant ${role} to ${reader}; set default role ${role} ${isMysql ? 'to' : 'for'} ${reader}`)
+  expect(await writable()).toBe(before + 2)
+})
