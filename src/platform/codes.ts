@@ -331,6 +331,8 @@ export const CIRCUMSTANCES = {
     disposition: 'wait',
     category: 'aborted',
     remedy: 'Nothing to do: dirsync takes it up again by itself.',
+    remedyBesideHr:
+      'The call was not made. Ask for it again if you asked for it; dirsync itself takes up again what it asks for.',
   },
   paused: {
     name: 'paused',

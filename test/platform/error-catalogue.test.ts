@@ -215,6 +215,9 @@ describe('verdicts', () => {
       remedy: remedyBesideHr,
       said: { remedy: { key: 'code.1000220002.remedy_beside_hr' } },
     })
+    // Nobody else sends a refund again.
+    expect(verdict({ kind: 'aborted' }).remedy).toContain('dirsync takes it up again by itself')
+    expect(verdict({ kind: 'aborted', operation: REFUND }).remedy).toContain('Ask for it again')
     const unreachable = { kind: 'timeout', operation: REFUND } as const
     expect(verdict(unreachable)).toMatchObject({
       remedy: CIRCUMSTANCES.unavailable.remedy,
