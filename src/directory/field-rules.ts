@@ -274,29 +274,18 @@ const TWO_DIGIT_CODES = new Set(
 )
 const MAINLAND = /^1[3-9]\d{9}$/
 /** What may precede a mainland number: the country code, and the 0 that is dialled before numbers of other places. */
-const BEFORE_MAINLAND = /^(?:\+?0*86)?0?(?=1[3-9]\d{9}$)/
-const INTERNATIONAL = /^(?:\+(?:00+)?|00+)(?=[1-9])/
+const BEFORE_MAINLAND = /^(?:0*86)?0?(?=1[3-9]\d{9}$)/
+/** A mainland number and more: an extension behind it, or another 86 before it. */
+const MAINLAND_AND_MORE = /^(?:0*86)*0?1[3-9]\d{9}/
+const NORTH_AMERICAN = /^[2-9]\d\d[2-9]\d{6}$/
+const INTERNATIONAL = /^(?:\+0*|00+)(?=[1-9])/
 /** A number that begins in brackets. Without + or 00 that may be a country code, so that all digits would be another's number. */
 const BRACKETED = /^\((\d+)\)/
-/** A 1 that stands alone before a number is North America's country code. */
-const LONE_ONE = /^\D*(?:00\D*)?1\D/
-/** A whole number, and behind it a short one or one in brackets. */
-const EXTENDED = /(?:\d{7,}\D+\d{1,3}|\(\d+\))\D*$/
-/** The numbers of a country code. On the mainland: those of mobiles, short ones, and fixed lines with their area. */
-const NUMBERS: Readonly<Record<string, RegExp>> = {
-  1: /^[2-9]\d\d[2-9]\d{6}$/,
-  86: /^(?:1\d{10}|\d{6,8}|0?(?:10|2\d|[3-9]\d\d)\d{7,8})$/,
-}
-/** Where 86 is only assumed, the beginning may be another country's code: a fixed line has to begin with the 0 of its area. */
-const FOREIGN_PERHAPS = /^[2-9]\d{8}/
-/** Digits of the longest international number, with its country code (ITU-T E.164). */
-const LONGEST_NUMBER = 15
 /** A whole number as programs write it that count with fractions, such as of a column in which one value is missing. */
 const WITH_FRACTION = /^(\+?\d+)\.0+$/
 
 const BAD_AREA = new RuleBreak('format', message('said.area_form'))
 const BAD_MOBILE = new RuleBreak('format', message('said.mobile_form'))
-const UNCLEAR_MOBILE = new RuleBreak('format', message('said.mobile_unclear'))
 const AREA_CONFLICT = new RuleBreak('mobile_area_conflict', message('said.mobile_conflict'))
 
 /** The digits of a phone area code without `+` or leading zeros. Empty text gives null. */
@@ -309,8 +298,7 @@ export function normaliseMobileArea(text: string): string | null | RuleBreak {
 
 /**
  * The digits of a mobile number and its area code. `+CC` and `00CC` in front of the number are parsed: they give the area code
- * where `area` is null, and must match it otherwise. Empty text gives null. What may be another number breaks the rule: sent, it
- * would be taken for right.
+ * where `area` is null, and must match it otherwise. Empty text gives null. What would become another number breaks the rule.
  *
  * @param area normalised area code of the row, null without one
  */
@@ -320,33 +308,25 @@ export function normaliseMobile(
 ): { area: string; mobile: string } | null | RuleBreak {
   const bare = digitsOf(text)
   if (bare === '') return null
-  const written = DIGITS.test(text) ? '' : halfWidthText(text).replace(/\.0+$/, '')
-  const isAmerican = LONE_ONE.test(written)
   const international = INTERNATIONAL.exec(bare)
+  const bracketed = international ? undefined : BRACKETED.exec(withoutBlanks(toHalfWidth(text)))?.[1]
   let mobile = bare
   let code = area
   if (international) {
     mobile = bare.slice(international[0].length)
-    if (code === null && MAINLAND.test(mobile) && !isAmerican) return UNCLEAR_MOBILE
     code ??= callingCode(mobile)
     if (!mobile.startsWith(code)) return AREA_CONFLICT
     mobile = mobile.slice(code.length)
-  } else if (isAmerican) return BAD_MOBILE
+  }
   code ??= DEFAULT_MOBILE_AREA
-  const national = mobile.replace(BEFORE_MAINLAND, '')
-  if (code === DEFAULT_MOBILE_AREA) mobile = national
-  else if (MAINLAND.test(national) && /^\+?0*86/.test(mobile)) return AREA_CONFLICT
-  if (code === DEFAULT_MOBILE_AREA && MAINLAND.test(mobile)) return { area: code, mobile }
-  const isAssumed = area === null && !international
-  if (!isNumber(mobile, code) || (isAssumed && FOREIGN_PERHAPS.test(mobile))) return BAD_MOBILE
-  const bracketed = international ? undefined : BRACKETED.exec(withoutBlanks(toHalfWidth(text)))?.[1]
-  const hasCode = bracketed !== undefined && (code === DEFAULT_MOBILE_AREA || bracketed === code)
-  return hasCode || EXTENDED.test(written) ? BAD_MOBILE : { area: code, mobile }
-}
-
-function isNumber(mobile: string, code: string): boolean {
-  if (!/^(?!00)\d{6,}$/.test(mobile) || code.length + mobile.length > LONGEST_NUMBER) return false
-  return NUMBERS[code]?.test(mobile) ?? true
+  if (code === DEFAULT_MOBILE_AREA) mobile = mobile.replace(BEFORE_MAINLAND, '')
+  if (bracketed !== undefined && (code === DEFAULT_MOBILE_AREA ? !MAINLAND.test(mobile) : bracketed === code))
+    return BAD_MOBILE
+  const isMore = code === DEFAULT_MOBILE_AREA && !MAINLAND.test(mobile) && MAINLAND_AND_MORE.test(mobile)
+  // Also a mainland number behind a plus, without its 86.
+  if (isMore || (code === '1' && !NORTH_AMERICAN.test(mobile))) return BAD_MOBILE
+  if (!/^(?!00)\d{6,20}$/.test(mobile)) return BAD_MOBILE
+  return { area: code, mobile }
 }
 
 /** The country code at the start of an international number: one, two or three digits by the plan of ITU-T E.164. */
