@@ -61,21 +61,31 @@ interface MirrorRunnerOptions extends MirrorWorkDependencies {
  * goes with it, and another one continues. They stop in the middle of a run, for the next one to continue there.
  */
 export function mirrorRunner(options: MirrorRunnerOptions): Loops {
-  const readers: Record<Mirror, MirrorReader> = {
-    orders: new OrderReader(options.orderDays),
-    accounts: new AccountReader(),
-    taxpayers: new TaxpayerReader(options.taxpayerIdentifiers),
-  }
   return new Loops(
-    MIRRORS.map(
-      mirror =>
+    mirrorSteps(options).map(
+      ({ mirror, step }) =>
         new Loop({
-          step: stopping => carryOut(mirror, readers[mirror], options, stopping),
+          step,
           pauseMs: POLL_MS,
           failed: error => options.logger.error({ error, mirror }, 'a mirror stopped; trying again'),
         }),
     ),
   )
+}
+
+/** What the loops repeat: of each mirror one run, if one waits or was left, and no other process is at it. */
+export function mirrorSteps(
+  options: MirrorRunnerOptions,
+): { mirror: Mirror; step(stopping: AbortSignal): Promise<void> }[] {
+  const readers: Record<Mirror, MirrorReader> = {
+    orders: new OrderReader(options.orderDays),
+    accounts: new AccountReader(),
+    taxpayers: new TaxpayerReader(options.taxpayerIdentifiers),
+  }
+  return MIRRORS.map(mirror => ({
+    mirror,
+    step: stopping => carryOut(mirror, readers[mirror], options, stopping),
+  }))
 }
 
 async function carryOut(

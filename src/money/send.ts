@@ -320,7 +320,10 @@ async function sendOnce(
   } catch (error) {
     const failed = failedAnswer(error, logger)
     if (failed === null) {
-      const { platformCode = null, traceId = null, verdict } = error as PlatformError
+      const { platformCode = null, traceId = null, verdict, kind, cause } = error as PlatformError
+      // What people are told does not say what ails dirsync.
+      if (kind === 'aborted' && !signal?.aborted)
+        logger.warn({ error: cause }, `${journal.noun} not sent: dirsync gave the call up`)
       if (await storePatiently(() => forget(verdict.said.meaning), logger)) throw error
       // Its row is later found without a sender, as after a crash, so the number is not free.
       return unstored('rejected', { platformCode, traceId })

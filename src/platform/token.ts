@@ -54,6 +54,12 @@ export class TokenFuseError extends Error {
 /** Share of a token's life after which it is renewed; the published clients do the same. */
 const USED_SHARE = 0.8
 
+/**
+ * For how long the refusals of one token count once. The platform may create the same one again: a node that goes on refusing it
+ * must not use up the creations of an hour, so this is more than an hour by as many.
+ */
+const REFUSED_ONCE_MS = 120_000
+
 /** How long at least to use a token past its share, when renewing failed, before the next try. */
 const RENEW_AGAIN_MS = 60_000
 
@@ -70,6 +76,7 @@ export class TokenKeeper {
   #renewAt = 0
   #renewal: Promise<string> | null = null
   #refused: string | null = null
+  #refusedUntil = 0
   #dropping: Promise<void> = Promise.resolve()
 
   constructor(options: {
@@ -100,8 +107,10 @@ export class TokenKeeper {
 
   /** Deletes exactly this token, here and in the store, because the platform refused it. */
   refuse(accessToken: string): Promise<void> {
-    if (this.#refused !== accessToken) {
+    const now = this.#clock()
+    if (this.#refused !== accessToken || now >= this.#refusedUntil) {
       this.#refused = accessToken
+      this.#refusedUntil = now + REFUSED_ONCE_MS
       if (this.#token?.accessToken === accessToken) this.#token = null
       this.#dropping = this.#store.drop(accessToken)
     }
@@ -138,8 +147,6 @@ export class TokenKeeper {
   #hold(token: PlatformToken, renewAt: number): string {
     this.#token = token
     this.#renewAt = renewAt
-    // The platform may create again one that it refused by mistake: refused another time, it is dropped another time.
-    if (token.accessToken === this.#refused) this.#refused = null
     return token.accessToken
   }
 }

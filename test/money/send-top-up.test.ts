@@ -1,3 +1,4 @@
+import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
 import { databaseTime } from '../../src/lib/database.ts'
 import { sendTopUp } from '../../src/money/send.ts'
@@ -153,10 +154,17 @@ describe('the store of the token fails', () => {
   const AWAY = new Error('database away')
   const sendWith = async (store: TokenStore) => {
     await using client = refunds.connect(refunds.url, { tokenStore: store })
+    const log: string[] = []
+    const logger = pino(
+      { serializers: { error: pino.stdSerializers.err } },
+      { write: line => void log.push(line) },
+    )
+    const deps = { ...refunds.deps, client, logger }
     await expect(
-      sendTopUp({ ...refunds.deps, client }, APPLICATION, { actor: 'cli:tester', althoughOpen: [] }),
+      sendTopUp(deps, APPLICATION, { actor: 'cli:tester', althoughOpen: [] }),
     ).rejects.toMatchObject({ kind: 'aborted', operation: TOP_UP_CALL, cause: AWAY })
     expect(await read()).toBeNull()
+    expect(log.join()).toContain('database away')
   }
 
   test('before a top-up is sent: its number stays free', async () => {

@@ -93,17 +93,30 @@ describe('the keeper', () => {
     expect(await keeper.current()).toBe('t1')
   })
 
-  test('drops a token again that was refused once, and that the platform has created again since', async () => {
-    const { created, platform, keeperOf } = setUp()
+  test('drops a token again that is refused some minutes later, and that the platform has created again meanwhile', async () => {
+    const { time, created, platform, keeperOf } = setUp()
     const keeper = keeperOf()
     platform.token = 'a'
     await keeper.current()
     await keeper.refuse('a')
     expect(await keeper.current()).toBe('a')
     platform.token = 'b'
+    time.now += 120_000
     await keeper.refuse('a')
     expect(await keeper.current()).toBe('b')
     expect(created).toEqual(['a', 'a', 'b'])
+  })
+
+  test('creates a token no more than 30 times an hour that a node of the platform goes on refusing', async () => {
+    const { time, created, platform, keeperOf } = setUp()
+    const keeper = keeperOf()
+    platform.token = 'a'
+    for (let second = 0; second < 3600; second++) {
+      time.now += 1000
+      await keeper.refuse(await keeper.current())
+    }
+    expect(created.length).toBeGreaterThan(25)
+    expect(created.length).toBeLessThan(35)
   })
 
   test('a refused token is not used again, although the store could not drop it', async () => {
