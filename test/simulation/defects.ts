@@ -1,6 +1,10 @@
 import { registerHooks } from 'node:module'
 import type pg from 'pg'
 
+/** In the order in which a seed plays them. */
+export const SCENARIOS = ['employees', 'money', 'mirrors'] as const
+export type ScenarioName = (typeof SCENARIOS)[number]
+
 /**
  * Defects to put back, one at a time: what the engine once did wrong, or would do wrong without one of its safeguards. Each
  * must be found by the simulation; that is the simulation's own test.
@@ -10,7 +14,7 @@ export interface Defect {
   /** What it is that the engine does wrong then. */
   what: string
   /** The scenario that finds it; default: that of employees. */
-  of?: 'money'
+  of?: ScenarioName
   /** A text of a file of `src/`, or of a function of schema `dirsync`, and what stands there instead. */
   file?: string
   function?: string
@@ -328,6 +332,62 @@ export const DEFECTS: readonly Defect[] = [
     file: 'directory/department.ts',
     from: 'now.getTime() - since.getTime() > graceMs',
     to: 'now.getTime() >= since.getTime()',
+  },
+  {
+    name: 'mirror-unfenced',
+    what: 'What a process read before it lost its lock is stored over what another one has read since.',
+    of: 'mirrors',
+    file: 'mirrors/mirror.ts',
+    from: "if (rowCount !== 1) throw new Error('another process has gone on with the run')",
+    to: '',
+  },
+  {
+    name: 'refused-is-done',
+    what: 'A run of a mirror is done although the platform refuses a part of it.',
+    of: 'mirrors',
+    file: 'mirrors/mirror.ts',
+    from: '[id, await isRefused(db, kind)]',
+    to: '[id, false]',
+  },
+  {
+    name: 'cancelled-reads-on',
+    what: 'What is read for a run that a person has cancelled is written.',
+    of: 'mirrors',
+    file: 'mirrors/mirror.ts',
+    from: 'return rowCount === 1\n}\n\nexport async function nextMirrorTask',
+    to: 'return true\n}\n\nexport async function nextMirrorTask',
+  },
+  {
+    name: 'one-pass',
+    what: 'Rows that move between pages while these are read are missed.',
+    of: 'mirrors',
+    file: 'mirrors/mirror-reader.ts',
+    from: 'if (!isSettled && pass < MOST_PASSES)',
+    to: 'if (!isSettled && pass < 1)',
+  },
+  {
+    name: 'no-list-is-empty',
+    what: 'An answer without a list has every account marked gone.',
+    of: 'mirrors',
+    file: 'mirrors/accounts.ts',
+    from: 'answer !== null &&\n      kept.length',
+    to: 'kept.length',
+  },
+  {
+    name: 'bare-ends-cases',
+    what: 'A worker without TAXPAYER_IDENTIFIERS ends the cases of taxpayers.',
+    of: 'mirrors',
+    file: 'mirrors/mirror-runner.ts',
+    from: "asked => plan.tasks.length > 0 && asked.state !== 'ignored'",
+    to: "asked => asked.state !== 'ignored'",
+  },
+  {
+    name: 'bare-marks-gone',
+    what: 'A worker without TAXPAYER_IDENTIFIERS has every taxpayer marked gone.',
+    of: 'mirrors',
+    file: 'mirrors/taxpayers.ts',
+    from: 'and cardinality($2::text[]) > 0',
+    to: '',
   },
 ]
 

@@ -7,14 +7,14 @@ import pg from 'pg'
 import { migrate } from '../../src/lib/migrate.ts'
 import { storeTexts } from '../../src/texts/store.ts'
 import { startEmbeddedPostgres } from '../../src/trial/postgres.ts'
-import { DEFECTS } from './defects.ts'
+import { DEFECTS, SCENARIOS } from './defects.ts'
 import { launchFolder } from './folder.ts'
 import type { Found } from './worker.ts'
 
 /**
  * Plays simulations by their seeds: `npm run simulate -- --seeds 100000`. A seed that breaks a law is shrunk and shown, and
  * `--seed N` plays it again. `--defect NAME` puts a defect back, `--defects` all of them, one after the other.
- * A seed plays employees and then money, `--only` one of the two.
+ * A seed plays employees, money and mirrors, `--only` one of them.
  */
 
 const { values: given } = parseArgs({
@@ -148,8 +148,8 @@ async function main(): Promise<boolean> {
   const tried = given.defects ? DEFECTS : DEFECTS.filter(({ name }) => name === defect)
   if (defect !== undefined && tried.length === 0)
     throw new Error(`there is no defect "${defect}"; there are ${DEFECTS.map(({ name }) => name).join(', ')}`)
-  if (only !== undefined && only !== 'employees' && only !== 'money')
-    throw new Error(`there is no scenario "${only}"; there are employees and money`)
+  if (only !== undefined && !SCENARIOS.some(each => each === only))
+    throw new Error(`there is no scenario "${only}"; there are ${SCENARIOS.join(', ')}`)
   await using server = await openServer(given.server)
   if (tried.length === 0) {
     const { played, found, seconds } = await playAll(server, {

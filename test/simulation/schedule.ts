@@ -79,6 +79,10 @@ export class Schedule {
   readonly #running = new Map<symbol, pg.Client | null>()
   /** Asks PostgreSQL which backends wait for a lock. */
   readonly #waiting: (backends: number[]) => Promise<number[]>
+  /** Those who wait for time to pass, and for how long yet. */
+  readonly #asleep = new Set<{ ms: number; wake: () => void }>()
+  /** Called when all that goes on waits for time to pass. */
+  onIdle: () => Promise<void> = async () => {}
   /** How many have ended, and what to call at the next end. */
   #ends = 0
   #ended: () => void = () => {}
@@ -119,6 +123,27 @@ export class Schedule {
     while (process.still && !process.dead) await process.still
     this.#due.delete(mine)
     return process.dead ? NEVER : begin()
+  }
+
+  /** Waits until time has passed, or the signal aborts. */
+  async sleep(process: SimulatedProcess, ms: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const wake = () => resolve()
+    const mine = { ms, wake }
+    this.#asleep.add(mine)
+    signal.addEventListener('abort', wake)
+    if (signal.aborted) wake()
+    await promise
+    signal.removeEventListener('abort', wake)
+    this.#asleep.delete(mine)
+    await this.step(process, `has slept ${ms} ms`, async () => signal.throwIfAborted())
+  }
+
+  pass(seconds: number): void {
+    for (const one of this.#asleep) {
+      one.ms -= seconds * 1000
+      if (one.ms <= 0) one.wake()
+    }
   }
 
   /** Whether a step of a process that begins so waits for its turn. */
@@ -192,8 +217,13 @@ export class Schedule {
       } else {
         idle += 1
         this.#goOn(Number.POSITIVE_INFINITY)
+        if (this.#asleep.size > 0 && this.#running.size === 0 && !isOver) await this.onIdle()
         // Each of them is a millisecond and more: PostgreSQL ends a deadlock after one second.
-        if (idle > 5000) throw new Error('stuck: nothing goes on, and nothing can be released')
+        if (idle > 5000)
+          throw new Error(
+            `stuck: nothing can be released; due ${[...this.#due].map(({ process, label }) => `${process.name}: ${label}`)}; ` +
+              `running ${this.#running.size}; asleep ${this.#asleep.size}`,
+          )
         await new Promise(resolve => setImmediate(resolve))
         await new Promise(resolve => nativeTimeout(resolve, 1))
       }
@@ -233,8 +263,16 @@ const nativeTimeout = globalThis.setTimeout
 type Callback = (error: Error | null, result?: unknown) => void
 type AnyQuery = (this: pg.Client, ...given: unknown[]) => unknown
 
-/** Puts the scheduler between processes and PostgreSQL, for the life of this JavaScript process. */
-export function interceptPostgres(): void {
+/**
+ * Puts the scheduler between processes and PostgreSQL, for the life of this JavaScript process.
+ * @param pass lets time pass, for who waits for it while nothing is scheduled
+ */
+export function interceptPostgres(pass: (seconds: number) => Promise<void>): void {
+  const sleep = async (process: SimulatedProcess, ms: number, signal: AbortSignal) => {
+    if (schedule) return schedule.sleep(process, ms, signal)
+    signal.throwIfAborted()
+    await pass(ms / 1000)
+  }
   const prototype = pg.Client.prototype as unknown as { query: AnyQuery; connect: AnyQuery }
   const { query, connect } = prototype
   prototype.connect = function (this: pg.Client, ...given: unknown[]) {
@@ -313,8 +351,8 @@ export function interceptPostgres(): void {
   const nativeWait = timers.setTimeout
   timers.setTimeout = (<T>(ms?: number, value?: T, options?: TimerOptions) => {
     const owner = current.getStore()
-    if (!schedule || !owner || options?.signal || (ms ?? 0) > LONGEST_TIMER_MS)
-      return nativeWait(ms, value, options)
+    if (owner && options?.signal) return sleep(owner, ms ?? 0, options.signal).then(() => value)
+    if (!schedule || !owner || (ms ?? 0) > LONGEST_TIMER_MS) return nativeWait(ms, value, options)
     return schedule.step(owner, `timer of ${ms} ms`, async () => value)
   }) as typeof timers.setTimeout
   syncBuiltinESMExports()

@@ -1,4 +1,4 @@
-import { DEFECTS, putBackInSchema, putBackInSource, readInstead } from './defects.ts'
+import { DEFECTS, putBackInSchema, putBackInSource, readInstead, type ScenarioName } from './defects.ts'
 import type { Turn } from './play.ts'
 
 /** Plays the seeds that its parent sends it, in a process of its own, so that a defect is in nothing else. */
@@ -21,12 +21,24 @@ readInstead({
   from: 'keys / FEWEST_JOBS',
   to: 'keys / globalThis.fewestJobs',
 })
+// As are pages.
+for (const file of ['mirrors/orders.ts', 'mirrors/taxpayers.ts'])
+  readInstead({ file, from: 'const PAGE_SIZE = 100', to: 'const PAGE_SIZE = 2' })
 const { openWorld } = await import('./world.ts')
 const { playSeed } = await import('./play.ts')
 const { employeesOf } = await import('./scenario.ts')
 const { money } = await import('./money.ts')
+const { mirrorsOf } = await import('./mirrors.ts')
 const world = await openWorld(url)
 if (defect) await putBackInSchema(defect, world.observer)
+
+/** Each plays a seed, in this order. */
+const SCENARIOS = {
+  employees: (seed: number) => playSeed(world, employeesOf(seed), seed, shrinks),
+  money: (seed: number) => playSeed(world, money, seed, shrinks),
+  mirrors: (seed: number) => playSeed(world, mirrorsOf(seed), seed, shrinks),
+} satisfies Record<ScenarioName, (seed: number) => Promise<Found | null>>
+const shrinks = defect === undefined
 
 process.on('message', async (seed: number | 'end') => {
   if (seed === 'end') {
@@ -34,11 +46,9 @@ process.on('message', async (seed: number | 'end') => {
     // What has died never ends by itself.
     process.exit()
   }
-  const shrinks = defect === undefined
-  const found =
-    (only !== 'money' && (await playSeed(world, employeesOf(seed), seed, shrinks))) ||
-    (only !== 'employees' && (await playSeed(world, money, seed, shrinks))) ||
-    seed
-  process.send?.(found)
+  let found: Found | null = null
+  for (const [scenario, play] of Object.entries(SCENARIOS))
+    if (!only || only === scenario) found ??= await play(seed)
+  process.send?.(found ?? seed)
 })
 process.send?.('ready')

@@ -53,9 +53,9 @@ interface Base {
 
 /** @param url of an empty migrated database */
 export async function openWorld(url: string): Promise<World> {
-  interceptPostgres()
-  clocks.intercept()
   const world = new World(url)
+  interceptPostgres(seconds => world.pass(seconds))
+  clocks.intercept()
   await world.prepare()
   return world
 }
@@ -87,6 +87,8 @@ export class World {
   stage: Stage = stageOf(1)
   /** What HR_SOURCES says now; a process has what it said at its start. */
   sources: Stage['sources'] = this.stage.sources
+  /** Called when all that goes on waits for time to pass. */
+  onIdle: () => Promise<void> = async () => {}
   /** What an activity failed with although its process lives, and its connections hold. */
   readonly errors: string[] = []
 
@@ -268,15 +270,16 @@ export class World {
 
   schedule(schedule: Schedule | undefined): void {
     this.#schedule = schedule
+    if (schedule) schedule.onIdle = () => this.onIdle()
   }
 
   process(index: number): Process {
     return this.processes[index % this.processes.length] as Process
   }
 
-  /** Whether a process has an outcome to write down. */
-  isSettling(process: Process): boolean {
-    return this.#schedule?.isDueOf(process, SETTLEMENT) ?? false
+  /** Whether a process has an outcome to write down. @param statement how the one begins that does so */
+  isSettling(process: Process, statement = SETTLEMENT): boolean {
+    return this.#schedule?.isDueOf(process, statement) ?? false
   }
 
   /**
@@ -441,6 +444,7 @@ export class World {
       try {
         await this.observer.query('select simulated.pass_time($1)', [`${seconds} seconds`])
         this.departments.look(seconds)
+        this.#schedule?.pass(seconds)
         return
       } catch (error) {
         if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
