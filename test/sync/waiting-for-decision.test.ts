@@ -89,6 +89,30 @@ describe('an employee waiting for a decision', () => {
     expect(await statuses()).toEqual({ in_sync: all })
   })
 
+  test.each([
+    ['was cancelled', { held: ['e2', 'e4', 'e5', 'e6'], waiting: 'e1', inSync: 4 }],
+    ['has yet to be sent', { held: ['e4', 'e5', 'e6'], waiting: 'e1 e2', inSync: 5 }],
+  ])(
+    'is not one whose earlier change %s, and HR has taken it back: a rejection is about the others',
+    async (what, expected) => {
+      await under.inSync(8)
+      await hr(`update person set name = 'wrong' where userid in ('e1', 'e2')`)
+      const { id: earlier } = await under.plan()
+      if (what === 'was cancelled') await under.store.pool.query('select dirsync.cancel($1)', [earlier])
+      await hr(`update person set name = 'n1' where userid = 'e1';
+        update person set name = 'other' where userid in ('e4', 'e5', 'e6')`)
+      const { id, state } = await under.plan()
+      expect(state).toBe('held')
+      const held = expected.held.map(key => `${key}:${id}`).join(' ')
+      expect(await statuses()).toEqual({ in_sync: 'e0 e3 e7', waiting: expected.waiting, held })
+      await decide('reject', id)
+      await next()
+      await under.acknowledge()
+      expect(await statuses()).toMatchObject({ rejected: held })
+      expect(await tallied()).toMatchObject({ in_sync: expected.inSync })
+    },
+  )
+
   test('and who has vanished before stays vanished', async () => {
     await under.inSync(10)
     await hr(`delete from person where userid = 'e9'`)

@@ -587,6 +587,12 @@ async function storeVanished(db: ClientBase): Promise<void> {
 const NOT_HELD = 'held_run = null, held_hash = null, held_gone = false, rejected = false'
 
 /**
+ * Condition on an employee `e` with the row `d` of `difference`: HR has restored the row that the platform has answered for, after another
+ * one whose plan was cancelled, or has yet to be sent. There is nothing to decide.
+ */
+const IS_RESTORED = `(d.reason is null and coalesce(d.hash in (e.acknowledged_hash, e.parked_hash), false))`
+
+/**
  * Marks exactly the differing employees as waiting for the decision about a held run: they are not in sync, whatever row the
  * platform has confirmed before. For one whose row was compared and does not differ, HR has restored the old row.
  * @param heldRun null: the plan passed, and nothing waits any more
@@ -608,7 +614,7 @@ export async function markHeld(
       `with waiting as materialized (
          select e.enterprise_code, e.userid, d.hash, d.active is not true as gone from dirsync.employee e
          join difference d on d.enterprise_code = e.enterprise_code and d.userid = e.userid
-         where (d.fresh or d.reason in ('new', 'changed', 'left', 'vanished'))
+         where (d.fresh and not ${IS_RESTORED} or d.reason in ('new', 'changed', 'left', 'vanished'))
            and ((e.held_run, e.held_hash, e.held_gone) is distinct from ($1, d.hash, d.active is not true) or e.rejected)
          order by 1, 2 for update of e
        )
@@ -623,7 +629,7 @@ export async function markHeld(
   const over = `e.held_run is not null and ($1::text[] is null or e.enterprise_code = any ($1)) and ${compared}
     and not exists (select from difference d
                     where d.enterprise_code = e.enterprise_code and d.userid = e.userid
-                      and (d.resting or $2 and (d.reason is not null or d.fresh)))`
+                      and (d.resting or $2 and (d.reason is not null or d.fresh and not ${IS_RESTORED})))`
   await db.query(`delete from dirsync.employee e where ${over} and ${ONLY_HELD}`, [codes, heldRun !== null])
   await db.query(`update dirsync.employee e set ${NOT_HELD} where ${over}`, [codes, heldRun !== null])
 }
