@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { money } from '../console/money/routes.ts'
 import { isOpen } from '../money/journal.ts'
-import { isUnshown } from '../money/refund.ts'
+import { recordMayTell } from '../money/refund.ts'
 import { says } from '../texts/message.ts'
 import { newNumber, REFUND_NUMBER } from './arguments.ts'
 import { openContext } from './context.ts'
@@ -45,7 +45,8 @@ export function refundCommand(program: Command): void {
 A refund is written down before it is sent, and its number is never sent twice.
 If its outcome is unknown, the order record tells what became of it: the service
 asks by itself, and settle asks now. Accepted is not completed: settle asks
-whether the order record shows it. That it was not carried out shows only with
+whether the order record shows it; and of one that may have been carried out
+after all, whether it still does. That it was not carried out shows only with
 the order's payment orders, which dirsync has from their mirror
 (MIRRORS=orders). Where the records cannot tell, find out from the vendor and
 say it with resolve.
@@ -91,11 +92,11 @@ async function settle(number: string, options: { json?: true }): Promise<void> {
   const { refund, settle } = money(context)
   const asked = { params: { number }, input: {} }
   const read = await runEndpoint(context, refund, asked)
-  if (isOpen(read) || isUnshown(read)) await runEndpoint(context, settle, asked)
+  if (isOpen(read) || recordMayTell(read)) await runEndpoint(context, settle, asked)
   const found = await see(context, refund, asked, options)
   const last = found.events.findLast(({ event }) => event === 'checked')?.text ?? null
   const isUnread =
-    isUnshown(found) && (says(last, 'said.could_not_read') || says(last, 'said.record_not_readable'))
+    recordMayTell(found) && (says(last, 'said.could_not_read') || says(last, 'said.record_not_readable'))
   // It says itself what to do.
   if (isOpen(found) || isUnread) throw new FailedError('')
 }

@@ -7,7 +7,7 @@ import { PAYMENT_ORDER_STATUS } from '../platform/states.ts'
 import { REFUSED_OF_DAY } from '../sync/health/health.ts'
 import { HALTS_OF_OTHERS, IS_FOR_ANYONE, isInForceFor } from '../sync/outbox/halts.ts'
 import { type MessageKey, type Said, toStore } from '../texts/message.ts'
-import { type Answer, type Entry, IS_OPEN, Journal, type MayStillCome } from './journal.ts'
+import { type Answer, contradictionOf, type Entry, IS_OPEN, Journal, type MayStillCome } from './journal.ts'
 
 /** One row of `dirsync.refund`; amounts are decimal texts. */
 export interface Refund extends Entry {
@@ -90,6 +90,11 @@ export function isUnshown({
   resolved_by,
 }: Pick<Refund, 'state' | 'shown_at' | 'resolved_by'>): boolean {
   return state === 'accepted' && shown_at === null && resolved_by === null
+}
+
+/** Whether the order record may tell more of a refund whose outcome is recorded: that it is completed, or is in doubt no more. */
+export function recordMayTell(refund: Parameters<typeof isUnshown>[0] & Refund): boolean {
+  return isUnshown(refund) || contradictionOf(refund) === 'perhaps'
 }
 
 /** How long completing a refund may take: the platform repeats its notification, and its records may lag, as long. */

@@ -27,7 +27,6 @@ import {
   compareWithShown,
   type EarlierRefund,
   earlierRefunds,
-  isUnshown,
   knownRefunded,
   lookLater,
   NOT_DISPROVED,
@@ -35,6 +34,7 @@ import {
   type ReadRefund,
   type Refund,
   readBeingRefunded,
+  recordMayTell,
   refundJournal,
   storeVerdict,
   tradeNumbersOf,
@@ -88,7 +88,7 @@ async function settleDue(deps: SettleDeps, signal: AbortSignal): Promise<void> {
  */
 async function lookForOne(deps: SettleDeps, signal: AbortSignal): Promise<void> {
   const refund = signal.aborted ? null : await claimUnshown(deps.pool)
-  if (refund) await askAsProbe(deps, refund, () => lookForAccepted(deps, refund, signal))
+  if (refund) await askAsProbe(deps, refund, () => lookAtRecord(deps, refund, signal))
 }
 
 /**
@@ -107,8 +107,8 @@ async function askAsProbe(
 }
 
 /**
- * Settles one refund for a person, due or not, if its outcome is unknown. Of one that the platform has accepted it looks whether the
- * order record shows it.
+ * Settles one refund for a person, due or not, if its outcome is unknown. Of one that the platform has accepted, or that is called rejected
+ * and in doubt, it looks what the order record shows.
  * @returns the refund as it is then
  * @throws JournalError when there is no such refund
  */
@@ -122,16 +122,16 @@ export async function settleNow(deps: SettleDeps, outerRefundNo: string): Promis
     throw new JournalError('NOT_FOUND', message('said.no_such_refund', { number: outerRefundNo }))
   }
   const refund = await read()
-  if (!isUnshown(refund)) return refund
-  await lookForAccepted(deps, refund)
+  if (!recordMayTell(refund)) return refund
+  await lookAtRecord(deps, refund)
   return read()
 }
 
 /**
- * Asks the order record about a refund that the platform has accepted, and notes what it shows.
+ * Asks the order record about a refund whose outcome is recorded, and notes what it shows.
  * @returns whether the platform answered
  */
-async function lookForAccepted(
+async function lookAtRecord(
   { client, pool }: SettleDeps,
   refund: Refund,
   signal?: AbortSignal,

@@ -229,6 +229,9 @@ test('a refund that is recorded as not carried out, and may have been, is someth
   const refund = await console.browse('viewer', 'GET', '/money/refunds/r6')
   expect(refund.body).toContain('may have been carried out after all')
   expect(refund.body).toContain('more is shown refunded of the order')
+  expect((await console.browse('admin', 'GET', '/money/refunds/r6')).body).toContain(
+    'Check the order record now',
+  )
   const { events } = (await api('GET', '/money/refunds/r6')).json as { events: { event: string }[] }
   expect(events.map(({ event }) => event)).toEqual(['sent', 'called_refused', 'shown_otherwise'])
 })

@@ -4,6 +4,7 @@ import { refundDetails } from '../../src/console/money/query.ts'
 import type { Loop } from '../../src/lib/loop.ts'
 import { contradictionOf } from '../../src/money/journal.ts'
 import {
+  checksOf,
   claimUnknown,
   compareWithShown,
   type ReadRefund,
@@ -736,6 +737,20 @@ describe('a refund that was called not carried out', () => {
     expect(await shows(3, '0.00')).toEqual([])
     expect(await shows(6, '4.00')).toEqual([])
     expect((await refunds.refund(OTHER.outerRefundNo))?.shown_at).toEqual(expect.any(Date))
+  })
+
+  test('is doubted no more once a person has the order record read, and it shows less', async () => {
+    const { pool } = refunds.store
+    await compareWithShown(pool, { outer_trade_no: ORDER, refunded: '8.00' })
+    expect(await doubted()).toEqual([NO])
+    await settleNow(refunds.deps, NO)
+    expect(await doubted()).toEqual([])
+    expect((await checksOf(pool, NO)).map(worded).at(-1)).toMatchObject({
+      message: 'the order record shows 4.00 refunded',
+    })
+    const asked = await refunds.calls(RECORD_CALL)
+    await settleNow(refunds.deps, NO)
+    expect(await refunds.calls(RECORD_CALL)).toBe(asked)
   })
 
   test('stays doubted while what is shown may be its own, and nothing says what was sent in its place', async () => {

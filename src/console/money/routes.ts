@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { capitalised } from '../../lib/text.ts'
 import { type Entry, IS_OPEN, isOpen, type Journal, JournalError } from '../../money/journal.ts'
 import { adoptMoney } from '../../money/open.ts'
-import { isUnshown, refundJournal } from '../../money/refund.ts'
+import { isUnshown, recordMayTell, refundJournal } from '../../money/refund.ts'
 import { settleNow } from '../../money/settle.ts'
 import { topUpJournal } from '../../money/top-up.ts'
 import { isPaused } from '../../sync/outbox/halts.ts'
@@ -102,7 +102,7 @@ export function money(services: Needs) {
       result: RefundDetails,
       async run(ask, { params: { number } }) {
         const refund = await entryOf(ask, refundJournal, number)
-        if (!isOpen(refund) && !isUnshown(refund)) throw decidedAlready(ask, number, refund)
+        if (!isOpen(refund) && !recordMayTell(refund)) throw decidedAlready(ask, number, refund)
         if (await isPaused(pool)) throw new Problem('paused', { key: 'circumstance.paused.meaning' })
         await ask.commands.note('settle_refund', { outer_refund_no: number })
         const notCarriedOutAfterMs = config.REFUND_LOST_AFTER_HOURS * 3_600_000
@@ -116,7 +116,9 @@ export function money(services: Needs) {
             ? 'money.still_open'
             : isUnshown(refund)
               ? 'money.still_unshown'
-              : 'money.settled',
+              : recordMayTell(refund)
+                ? 'money.still_doubted'
+                : 'money.settled',
         },
       }),
     }),

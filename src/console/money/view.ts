@@ -1,6 +1,6 @@
 import { capitalised } from '../../lib/text.ts'
 import { contradictionOf, hangs, isOpen } from '../../money/journal.ts'
-import { isLookedFor, isOverdue, isUnshown, waitsForPerson } from '../../money/refund.ts'
+import { isLookedFor, isOverdue, isUnshown, recordMayTell, waitsForPerson } from '../../money/refund.ts'
 import { actorText } from '../../texts/actor.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { type Said, says } from '../../texts/message.ts'
@@ -314,7 +314,7 @@ export function entryShown(ask: Ask, entry: Details): Shown {
   const number = entryNumber(entry)
   const to = pathOf(entry)
   const isForPerson = entry.state === 'unknown' || ('shown_at' in entry && isOverdue(entry, ask.now))
-  const canSettle = isRefund && (isOpen(entry) || isUnshown(entry))
+  const canSettle = isRefund && (isOpen(entry) || recordMayTell(entry))
   return {
     title: t(isRefund ? 'money.refund' : 'money.topup', { number }),
     aside: stateOf(ask, entry),

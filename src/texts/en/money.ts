@@ -74,6 +74,8 @@ export const money = {
     'The outcome of the refund is still unknown. “What happened” shows each check of its order record.',
   'money.still_unshown':
     'The platform has accepted the refund, and nothing shows yet that it is completed. “What happened” has what the order record shows.',
+  'money.still_doubted':
+    'The refund may still have been carried out after all. “What happened” has what the order record shows.',
   'money.resolved': 'The outcome was recorded. Nothing was sent.',
   'money.being_sent': '{number} is being sent right now. Look again in a minute.',
   'money.known': 'The outcome of {number} is already known: {state}, {when}.',
