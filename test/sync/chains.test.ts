@@ -152,7 +152,7 @@ test('a swap of e-mail addresses is one too, and a mobile number wanted besides 
   expect(worded(found.find(({ field }) => field === 'email').message)).toContain('e-mail address')
 })
 
-test('work numbers follow in a chain as well, although the platform tells no holder of one', async () => {
+test('work numbers follow in a chain as well, and in a swap of which one is freed, although the platform tells no holder of one', async () => {
   const number = (numbers: Record<number, string>) =>
     company.hr.query(
       `update person p set level = n.number from jsonb_to_recordset($1) as n (userid text, number text) where n.userid = p.userid`,
@@ -174,6 +174,19 @@ test('work numbers follow in a chain as well, although the platform tells no hol
     'W99',
   ])
   expect((await cases(15, 16, 17, 18)).filter(({ state }) => state !== 'resolved')).toEqual([])
+
+  // A swap, of which no case can name the holder either.
+  await number({ 15: 'W17', 16: 'W16' })
+  await company.run('changes')
+  const [one, other] = (await cases(15, 16)).filter(({ state }) => state !== 'resolved')
+  expect([one, other]).toMatchObject([
+    { category: 'duplicate_work_number', blocked_by: null, swap_id: null },
+    { category: 'duplicate_work_number', blocked_by: null, swap_id: null },
+  ])
+  await company.control('POST', 'employees', [{ ...platform.get(useridOf(16)), corp_code: 'W16b' }])
+  await company.retry(one.id)
+  const now = await company.onPlatform()
+  expect([15, 16].map(i => now.get(useridOf(i))?.corp_code)).toEqual(['W17', 'W16'])
 })
 
 test('those who wait for a department follow the first one whom the platform takes into it', async () => {
