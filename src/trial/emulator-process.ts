@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, open, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { message } from '../texts/message.ts'
@@ -32,7 +32,7 @@ export interface EmulatorProcess {
  * Starts the emulator with its state and credentials in `folder`, or joins the one that runs there already. The caller holds
  * the lock of the folder above, here and around `revive` and `stop`.
  *
- * @param seed file with the platform's initial state
+ * @param seed absolute path of the file with the platform's initial state
  * @throws EmbeddedError `EMBEDDED_EMULATOR_FAILED`
  */
 export async function startEmulatorProcess(folder: string, seed: string): Promise<EmulatorProcess> {
@@ -82,7 +82,7 @@ function filesOf(folder: string) {
 async function runningPid(folder: string): Promise<number | null> {
   const { pid: file, data } = filesOf(folder)
   const pid = Number.parseInt(await readFile(file, 'utf8').catch(() => ''), 10)
-  return pid && (await identify(pid, data)) === 'ours' ? pid : null
+  return pid && (await identify(pid, data, await realpath(folder))) === 'ours' ? pid : null
 }
 
 async function launch(folder: string, appId: string, port: number, seed: string): Promise<void> {
@@ -95,6 +95,8 @@ async function launch(folder: string, appId: string, port: number, seed: string)
   const node = [process.execPath, '--disable-warning=ExperimentalWarning', MAIN]
   const emulator = ['emulator', '--port', String(port), '--appid', appId, '--secret-file', secret]
   const child = spawn('/bin/sh', [...script, ...node, ...emulator, '--data', data, '--seed', seed], {
+    // By which it is found where the folder was moved.
+    cwd: folder,
     detached: true,
     stdio: ['ignore', output.fd, output.fd],
     env: {},

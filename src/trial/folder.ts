@@ -164,9 +164,13 @@ const EXEC_TRIES = 50
 
 /**
  * Whose process a recorded id is by now: `ours` has `path` (which only our program is given) on its command line, or is at work in
- * it, also where the folder was moved meanwhile; a `stranger` got the id after our process died.
+ * `folder`, also where that was moved meanwhile; a `stranger` got the id after our process died.
  */
-export async function identify(pid: number, path: string): Promise<'ours' | 'stranger' | 'none'> {
+export async function identify(
+  pid: number,
+  path: string,
+  folder = path,
+): Promise<'ours' | 'stranger' | 'none'> {
   const read = () => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
   let command = await read()
   // A living process has no command line for the moment in which it becomes another program (exec).
@@ -175,7 +179,7 @@ export async function identify(pid: number, path: string): Promise<'ours' | 'str
     command = await read()
   }
   if (command === '') return 'none' // dead, a zombie, or hidden from us
-  const isOurs = command.split('\0').includes(path) || (await folderOf(pid)) === path
+  const isOurs = command.split('\0').includes(path) || (await folderOf(pid)) === folder
   return isOurs ? 'ours' : 'stranger'
 }
 

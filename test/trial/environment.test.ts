@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
@@ -164,6 +164,22 @@ test('everything left behind by kill -9 is adopted, then taken down', async () =
   const second = await hold(directory)
   expect(second.settings).toEqual(first.settings)
   expect(await emulatorPid(directory)).toBe(pid)
+  await second.holder.kill()
+  expect(await answers(first.settings.PLATFORM_BASE_URL)).toBe(false)
+})
+
+test('everything left behind by kill -9 is adopted where its folder is now', async () => {
+  const folder = await temporaryFolder()
+  await chmod(folder, 0o711)
+  const [before, after] = [join(folder, 'before'), join(folder, 'after')]
+  const first = await hold(before)
+  const pid = await emulatorPid(before)
+  await first.holder.kill('SIGKILL')
+  await rename(before, after)
+
+  const second = await hold(after)
+  expect(second.settings).toEqual(first.settings)
+  expect(await emulatorPid(after)).toBe(pid)
   await second.holder.kill()
   expect(await answers(first.settings.PLATFORM_BASE_URL)).toBe(false)
 })
