@@ -79,6 +79,7 @@ describe('compose/new-deployment', () => {
       'DIRSYNC_DEPLOYMENT=staging in it, this deployment starts in place of any that it names',
     )
     expect(said).toContain('--env-file compose/staging/project.env')
+    expect(said).toMatch(/DIRSYNC_PORT=.*another port that is free/)
     expect(parseEnv(said.match(/(?:^ {2}\w+=.*\n)+/m)?.[0] ?? '')).toEqual({
       COMPOSE_PROJECT_NAME: 'dirsync-staging',
       COMPOSE_FILE: 'docker-compose.yml',
