@@ -278,7 +278,7 @@ describe('in the console', () => {
     expect(body).toMatch(/The doctor finds no failure.*done.*It warns of something\. <a href="\/doctor">/s)
   })
 
-  test('a colleague is not in before they have signed in, however many users there are', async () => {
+  test('a colleague is not in before they have a password, however many users there are', async () => {
     await console.pool.query(
       'delete from dirsync.setup; delete from dirsync.examination; delete from dirsync.console_user',
     )
@@ -296,7 +296,16 @@ describe('in the console', () => {
     await console.ask('admin', 'POST', '/api/v1/access/users', { name: 'ben', role: 'viewer' })
     expect(await colleague()).toMatchObject({ state: 'next', missing: 'link_unopened' })
     expect(await page('operator')).toContain('has not opened the link yet')
-    await console.pool.query(`update dirsync.console_user set last_sign_in_at = now() where name = 'ben'`)
+    const change = (text: string) => console.pool.query(`update dirsync.${text}`)
+    await change(`sign_in_link set expires_at = now() where user_name = 'ben'`)
+    expect(await colleague()).toMatchObject({ state: 'next', missing: 'colleague' })
+    // A link that was opened, without a password chosen then, opens nothing any more.
+    await change(
+      `sign_in_link set expires_at = now() + interval '1 day', used_at = now() where user_name = 'ben'`,
+    )
+    await change(`console_user set last_sign_in_at = now() where name = 'ben'`)
+    expect(await colleague()).toMatchObject({ state: 'next', missing: 'colleague' })
+    await plantUser(console.pool, 'carl', 'viewer')
     expect(await colleague()).toMatchObject({ state: 'done', lines: [] })
   })
 

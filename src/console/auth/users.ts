@@ -129,12 +129,15 @@ function userOf({ issuer, provider, has_link, ...row }: StoredUser, present: str
   return { ...row, barred: barred({ ...row, issuer, provider }, present) ?? (needsLink ? 'no_link' : null) }
 }
 
+/** SQL: the user `u` has a link that is still good. */
+export const HAS_LINK = `exists (select from dirsync.sign_in_link l
+                                 where l.user_name = u.name and l.used_at is null and l.expires_at > now())`
+
 const USERS = `
   select u.name, u.source, u.role, u.created_at, u.created_by, u.disabled_at, u.last_sign_in_at, u.notice_mail,
          u.notice_mention, u.issuer, u.provider, u.no_role_since,
          case when u.rebinds_until > now() then u.rebinds_until end as rebinds_until,
-         exists (select from dirsync.sign_in_link l
-                 where l.user_name = u.name and l.used_at is null and l.expires_at > now()) as has_link,
+         ${HAS_LINK} as has_link,
          (select count(*)::int from dirsync.console_session s
           where s.user_name = u.name and s.revoked_at is null and s.expires_at > now()) as sessions
   from dirsync.console_user u`

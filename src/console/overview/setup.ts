@@ -11,7 +11,7 @@ import { EMPLOYEE_KINDS_SQL, isUnderWay, RUN_SOURCES } from '../../sync/runs/run
 import { SaidText } from '../../texts/failures.ts'
 import { message, type Said, says } from '../../texts/message.ts'
 import { inNameOf, note } from '../auth/audit.ts'
-import { LOCAL } from '../auth/users.ts'
+import { HAS_LINK, LOCAL } from '../auth/users.ts'
 import type { Services } from '../services.ts'
 
 /*
@@ -81,7 +81,7 @@ export interface SetupFacts {
   has_synced: boolean
   /** When the platform last issued a token to this application that has been of use. */
   token_at: Date | null
-  /** Users but `local` who may sign in: who have a way to, and who have not opened their link yet. */
+  /** Users but `local` who may sign in: who have a password, and who have none but a link that is still good. */
   users: { able: number; invited: number }
   has_provider: boolean
   /** The channels of the settings that get alerts. */
@@ -325,9 +325,10 @@ async function readFacts({
                                                and hr_source = s.name)) as has_synced,
                (select max(created_at) from dirsync.platform_token where app_id = $1) as token_at,
                (select jsonb_build_object(
-                  'able', count(*) filter (where source <> 'key' or last_sign_in_at is not null),
-                  'invited', count(*) filter (where source = 'key' and last_sign_in_at is null))
-                from dirsync.console_user where name <> $3 and disabled_at is null and no_role_since is null) as users,
+                  'able', count(*) filter (where source = 'password'),
+                  'invited', count(*) filter (where source = 'key' and ${HAS_LINK}))
+                from dirsync.console_user u
+                where name <> $3 and disabled_at is null and no_role_since is null) as users,
                (select coalesce(jsonb_agg(jsonb_build_object(
                   'has_sent', c.last_sent_at is not null, 'is_failing', c.failing_since is not null)), '[]')
                 from unnest($2::text[]) w (name) left join dirsync.alert_channel c using (name)) as channels`,

@@ -27,7 +27,7 @@ export const setup = {
   'setup.missing.channel_unset': 'No channel is set for alerts.',
   'setup.missing.channel_untested': 'No message was sent yet: send a test.',
   'setup.missing.channel_failing': 'Its messages do not get through.',
-  'setup.missing.colleague': 'There is no second user.',
+  'setup.missing.colleague': 'There is no second user who can sign in.',
   'setup.missing.link_unopened':
     'A colleague has not opened the link yet: it is good for 72 hours, and once.',
   'setup.missing.run': 'No run has come this far yet.',

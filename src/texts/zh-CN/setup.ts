@@ -28,7 +28,7 @@ export const setup = {
   'setup.missing.channel_unset': '尚未设置告警渠道。',
   'setup.missing.channel_untested': '尚未发送过消息：请发送一条测试消息。',
   'setup.missing.channel_failing': '消息未能送达。',
-  'setup.missing.colleague': '还没有第二个用户。',
+  'setup.missing.colleague': '还没有第二个可以登录的用户。',
   'setup.missing.link_unopened': '同事尚未打开登录链接：链接 72 小时内有效，只能使用一次。',
   'setup.missing.run': '还没有同步任务进行到这一步。',
   'setup.missing.under_way': '正在进行。',
