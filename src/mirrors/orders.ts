@@ -11,7 +11,6 @@ import {
   listName,
   type MirrorReader,
   nextPage,
-  notesOfOdd,
   notesOfShort,
   type Reading,
   type ReadingMemory,
@@ -102,12 +101,13 @@ async function readPage(task: MirrorTask, calls: CountedCalls, memory: ReadingMe
       const missing = await missingOrders(db, enterpriseCode, day)
       const grows = day >= platformDay(task.handedOutAt)
       const { next, short } = nextPage(task, { ...read, found, missing, grows })
-      if (next === null) await noteDayRead(db, runId, enterpriseCode, day, short)
+      // Of an odd day orders may be missing that the next run finds.
+      if (next === null && !isOdd) await noteDayRead(db, runId, enterpriseCode, day, short)
       const list = listName(enterpriseCode, day)
+      const odd = next === null && isOdd ? [message('said.odd_days', { lists: 1, list })] : []
       const unnumbered =
         next === null && keyless > 0 ? [message('said.unnumbered_orders', { lists: 1, list, keyless })] : []
-      const notes = [...notesOfShort(list, short), ...notesOfOdd(list, next === null && isOdd), ...unnumbered]
-      return { changed, next, notes }
+      return { changed, next, notes: [...notesOfShort(list, short), ...odd, ...unnumbered] }
     },
   }
 }

@@ -202,15 +202,25 @@ describe('payment orders', () => {
     ['none by null with a count of none', { total_count: 0, data_list: null }, false],
     ['none by an empty list, also without a count', { total_count: null, data_list: [] }, false],
   ])('are %s', async (_, data, isOdd) => {
-    const match = { time_start: daysAgo(0) }
+    const day = daysAgo(2)
+    await company.db.query('delete from dirsync.mirror_day where day = $1', [day])
+    const match = { time_start: day }
     const body = JSON.stringify({ code: 0, data })
     await company.control('POST', 'faults', [{ operation: 'enterprise/consume/list', match, body }])
     expect(await company.run('orders')).toMatchObject({
       state: 'done',
       message: isOdd
-        ? expect.stringMatching(`^Lists that came as null, .*: 1, such as ${daysAgo(0)}\\.$`)
+        ? expect.stringMatching(`^Days for which null came in place of orders, .*: 1, such as ${day}\\.$`)
         : null,
     })
+    await company.control('DELETE', 'faults')
+    const isReadAgain = async () => {
+      const { id } = await company.run('orders')
+      const read = 'select from dirsync.attempt where run_id = $1 and entity_key = $2'
+      return (await company.db.query(read, [id, day])).rowCount !== 0
+    }
+    expect(await isReadAgain()).toBe(isOdd)
+    expect(await isReadAgain()).toBe(false)
   })
 
   test('whose pages repeat without end are given up', async () => {

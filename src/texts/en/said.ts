@@ -465,6 +465,8 @@ export const saidTexts = {
     'Days with orders that have no number and are not mirrored: {lists}, such as {list} (orders without one: {keyless}).',
   'said.odd_lists':
     'Lists that came as null, or with rows without an id, so that nothing of them is marked gone: {lists}, such as {list}.',
+  'said.odd_days':
+    'Days for which null came in place of orders, without a count, so that the next run reads them again: {lists}, such as {list}.',
   'said.everything_halted': 'Everything is halted',
   'said.enterprise_halted': 'Enterprise {code} is halted',
   'said.own_enterprise_halted': 'The enterprise without a code is halted',
