@@ -279,6 +279,56 @@ describeBackends('the engine with its queue in', {}, ({ kind, redis }) => {
     },
   )
 
+  once(
+    'about one that turns out absent nothing is asked where the row was rejected, or is known to break a rule',
+    async () => {
+      const people = ['e0054', 'e0059']
+      await hr(`update person set mobile = 'ask her' where userid = 'e0054'`)
+      await company.run('changes')
+      await company.db.query(
+        `update dirsync.employee set held_run = (select max(id) from dirsync.sync_run), held_hash = source_hash,
+                                     rejected = true
+         where userid = 'e0059'`,
+      )
+      await company.db.query(
+        `update dirsync.openid_binding set seller_appid = 'mall0000' where userid = any ($1)`,
+        [people],
+      )
+      const accounts = (await company.control<{ employees: { userid: string }[] }>('GET', 'state')).employees
+        .filter(({ userid }) => people.includes(userid))
+        .map(account => ({ ...account, in_service: false }))
+      const updates = async () =>
+        (
+          await company.db.query(
+            `select from dirsync.attempt where operation = 'update-employee' and entity_key = any ($1)
+             union all
+             select from dirsync.pending where operation = 'update-employee' and entity_key = any ($1)`,
+            [people],
+          )
+        ).rowCount
+      const before = await updates()
+      await company.control('POST', 'employees', accounts)
+      await company.run('openids')
+      for (const userid of people)
+        expect((await company.cases(userid)).map(({ operation }) => operation)).toContain('bind-openid')
+      expect(await updates()).toBe(before)
+
+      await company.control(
+        'POST',
+        'employees',
+        accounts.map(account => ({ ...account, in_service: true })),
+      )
+      await company.db.query(
+        `update dirsync.employee set held_run = null, held_hash = null, rejected = false where userid = 'e0059'`,
+      )
+      await hr(`update person set mobile = '19900000054' where userid = 'e0054'`)
+      await company.run('changes')
+      for (const userid of people)
+        for (const { id, operation } of await company.cases(userid))
+          if (operation === 'bind-openid') await company.retry(id)
+    },
+  )
+
   once('someone who left HR and is still in service on the platform is a finding', async () => {
     await hr(`delete from person where userid = 'e0007'`)
     await hr(`update person set active = false where userid = 'e0008'`)

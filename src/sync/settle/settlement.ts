@@ -175,7 +175,8 @@ async function writeBinding(client: ClientBase, { key, stored }: FinishedSettlem
 
 /**
  * Requests employees whom the platform lacks by the answer to a job for their open id, unless that is known: their update learns it, and
- * waits for the account as a case.
+ * waits for the account as a case. None is made that would learn nothing: of a row that waits for a decision or was rejected, and of
+ * one that breaks a rule.
  */
 async function askAbsent(client: ClientBase, ended: FinishedSettlement[]): Promise<void> {
   const absent = ended
@@ -187,7 +188,10 @@ async function askAbsent(client: ClientBase, ended: FinishedSettlement[]): Promi
      select distinct 'update-employee', e.enterprise_code, e.userid, ${PRIORITY.background}
      from jsonb_to_recordset($1) as a ("enterpriseCode" text, "entityKey" text)
      join dirsync.employee e on e.enterprise_code = a."enterpriseCode" and e.userid = a."entityKey"
-     where e.platform_state <> 'absent'
+     where e.platform_state <> 'absent' and e.held_run is null
+       and not exists (select from dirsync.dead_letter d
+                       where d.operation = 'update-employee' and d.enterprise_code = e.enterprise_code
+                         and d.entity_key = e.userid and d.category = 'invalid_hr_row' and d.state <> 'resolved')
      order by 2, 3
      on conflict do nothing`,
     [JSON.stringify(absent)],
