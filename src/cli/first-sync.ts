@@ -171,7 +171,8 @@ export function printSummary(
   printDeadLetters(summary.dead_letters)
   printMoney(summary.outcome_unknown)
   printRest(summary)
-  for (const halt of halts) printHalt(halt)
+  for (const halt of halts)
+    if (!sync.messages.some(({ message }) => isDeepStrictEqual(message, halt.message))) printHalt(halt)
   printHints(summary, options)
   printZone()
 }
