@@ -101,7 +101,11 @@ Examples:
   dirsync plan 12 --field mobile --odd yes --ask
   dirsync plan 12 --csv > plan.csv`,
     )
-    .action((run: number | undefined, options: PlanOptions) => plan(run, options, query({ ...options })))
+    .action((run: number | undefined, options: PlanOptions) => {
+      // By default a page is listed, but a file has all rows.
+      const isWhole = options.csv && command.getOptionValueSource('limit') === 'default'
+      return plan(run, options, query({ ...options, ...(isWhole && { limit: Number.MAX_SAFE_INTEGER }) }))
+    })
 }
 
 async function plan(
@@ -119,6 +123,8 @@ async function plan(
   if (ask && (run === undefined || csv))
     throw new UsageError(message('said.only_with_held', { option: '--ask' }))
   if (csv && json) throw new UsageError(message('said.either_option', { one: '--csv', other: '--json' }))
+  if (csv && query.cursor !== undefined)
+    throw new UsageError(message('said.either_option', { one: '--csv', other: '--cursor' }))
   if (run !== undefined && (full || employee !== undefined || maxAge !== undefined))
     throw new UsageError(message('said.run_or_full'))
   if (maxAge !== undefined && !full)
@@ -141,8 +147,8 @@ async function storedPlan(
   const { pool, logger } = context
   const hr = await context.hr()
   const { one, csv, ask } = storedPlans({ ...context, hr })
-  const { cursor: _, limit: __, ...filter } = query
-  if (options.csv) await printLines(context, csv, { params: { id }, input: filter })
+  const { cursor: _, limit, ...filter } = query
+  if (options.csv) await printLines(context, csv, { params: { id }, input: filter }, limit)
   else {
     // Without a process that counts what is in the plan, this one does.
     if ((await missingRoles(pool)).includes('scheduler'))

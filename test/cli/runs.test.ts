@@ -220,6 +220,9 @@ describe('a run that its breaker holds', () => {
       ',e0000,changed,D0,,true,false,,,',
       ',e0001,changed,D1,email,false,false,,,',
     ])
+    const limited = await dirsync('plan', String(held), '--csv', '--limit', '1')
+    expect(limited.stdout).toBe(`${stdout.split('\n').slice(0, 2).join('\n')}\n`)
+    expect(await dirsync('plan', String(held), '--csv', '--cursor', 'abc')).toMatchObject({ code: 2 })
     expect((await dirsync('plan', String(held))).stdout).toMatch(/e0000 .*changed in HR since: not sent/)
     await company.hr.query(`update person set email = 'e0000@three.example.com' where userid = 'e0000'`)
   })
