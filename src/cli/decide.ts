@@ -128,15 +128,15 @@ function partOf({
 async function decidePart(
   context: CommandContext,
   { run, json, decision }: { run: number; json: true | undefined; decision: 'approved' | 'rejected' },
-  decide: () => Promise<{ run: number; planned: number }>,
+  decide: () => Promise<{ run: number; planned: number; undecided: number }>,
 ): Promise<void> {
-  const { run: by, planned } = await decide()
-  if (json) printJson({ run, decision, planned, ...(decision === 'approved' && { part: by }) })
+  const { run: by, planned, undecided } = await decide()
+  if (json) printJson({ run, decision, planned, ...(decision === 'approved' && { part: by }), undecided })
   else if (decision === 'rejected')
-    print(say('plan.part_rejected', { count: planned }), rejectionLasts(context))
+    print(say('plan.part_rejected', { count: planned, undecided }), rejectionLasts(context))
   else
     print(
-      say('plan.part_approved', { count: planned, run: by }),
+      say('plan.part_approved', { count: planned, run: by, undecided }),
       say('shell.follow', { command: `${context.program} runs ${by}` }),
     )
 }

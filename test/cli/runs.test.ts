@@ -253,7 +253,13 @@ describe('a run that its breaker holds', () => {
       /2 rows are rejected.*\nRejected rows are not sent until HR changes them\./,
     )
     const approved = await dirsync('approve', id, '--employee', 'e0001', '--work', 'changed', '--json')
-    expect(approved.json()).toEqual({ run: held, decision: 'approved', planned: 1, part: expect.any(Number) })
+    expect(approved.json()).toEqual({
+      run: held,
+      decision: 'approved',
+      planned: 1,
+      part: expect.any(Number),
+      undecided: 7,
+    })
     await endOf(company.db, approved.json().part)
     const next = await dirsync('plan')
     expect(next.stdout).toMatch(new RegExp(`undecided +7 in held run ${id}, which wait for a decision`))
@@ -274,6 +280,14 @@ describe('a run that its breaker holds', () => {
     expect(story).toMatchObject({ approved: true, decided_by: expect.stringContaining('cli:') })
     expect((await dirsync('runs', String(held))).stdout).toMatch(/Decided +.*, \w+ \(shell\)\n/)
     expect((await dirsync('plan', String(held))).stdout).toMatch(/10 of 10 rows are decided\./)
+  })
+
+  test('leaves nothing once a part is all of it', async () => {
+    await mail('part.example.com', 20)
+    const { id } = await company.run('changes')
+    const rejected = await dirsync('reject', String(id), '--work', 'changed', '--reason', 'not yet')
+    expect(rejected.stdout).toMatch(/^\d+ rows are rejected and not sent; nothing of the plan is left\.\n/)
+    expect(await endOf(company.db, id)).toMatchObject({ state: 'rejected' })
   })
 
   test('ends without a trace once it is rejected', async () => {

@@ -38,6 +38,7 @@ const part = z.object({
   run: z.int().describe('The held run'),
   part: z.int().describe('The run that sends the part'),
   planned: z.int().describe('How many rows were decided'),
+  undecided: z.int().describe('How many rows of the plan still wait for a decision'),
 })
 
 const WholeBody = z.object({
@@ -164,7 +165,7 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       result: part,
       starts: ({ part }) => `/runs/${part}`,
       run: async (ask, { params, input }) => {
-        const { run, planned } = await decided(
+        const { run, planned, undecided } = await decided(
           pool,
           params.id,
           ask.commands.approvePart(
@@ -174,11 +175,11 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
             expectedOf(input),
           ),
         )
-        return { run: params.id, part: run, planned }
+        return { run: params.id, part: run, planned, undecided }
       },
-      next: (_ask, { run, part, planned }) => ({
+      next: (_ask, { run, part, planned, undecided }) => ({
         to: `/runs/${run}/plan`,
-        notice: { key: 'plan.part_approved', values: { count: planned, run: part } },
+        notice: { key: 'plan.part_approved', values: { count: planned, run: part, undecided } },
       }),
     }),
     rejectPart: action({
@@ -189,7 +190,7 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       body: PartBody.extend({ reason }),
       result: part.omit({ part: true }),
       run: async (ask, { params, input }) => {
-        const { planned } = await decided(
+        const { planned, undecided } = await decided(
           pool,
           params.id,
           ask.commands.rejectPart(
@@ -199,11 +200,11 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
             expectedOf(input),
           ),
         )
-        return { run: params.id, planned }
+        return { run: params.id, planned, undecided }
       },
-      next: (_ask, { run, planned }) => ({
+      next: (_ask, { run, planned, undecided }) => ({
         to: `/runs/${run}/plan`,
-        notice: { key: 'plan.part_rejected', values: { count: planned } },
+        notice: { key: 'plan.part_rejected', values: { count: planned, undecided } },
       }),
     }),
     approve: action({

@@ -34,6 +34,8 @@ export type UndoableStep = (typeof UNDOABLE_STEPS)[number]
 interface DecidedPart {
   run: number
   planned: number
+  /** Rows of the plan that still wait for a decision. */
+  undecided: number
 }
 
 interface CancelledRun {
@@ -296,8 +298,8 @@ export class Commands {
   ): Promise<DecidedPart> {
     return this.#do(async client => {
       const by = await decision(client, `select dirsync.${name}($1, $2, $3)`, [run, part, reason])
-      const { planned } = await latestDecision(client, run, expected)
-      return { run: by, planned }
+      const { planned, undecided } = await latestDecision(client, run, expected)
+      return { run: by, planned, undecided }
     })
   }
 
@@ -378,10 +380,11 @@ async function latestDecision(
   client: PoolClient,
   run: number,
   expected: number | undefined,
-): Promise<DecidedPlan> {
-  const { rows } = await client.query<DecidedPlan>(
-    `select planned, count(*) filter (where returned < planned) over () > 1 as "isRest" from dirsync.plan_decision
-     where run_id = $1 order by id desc limit 1`,
+): Promise<DecidedPlan & Pick<DecidedPart, 'undecided'>> {
+  const { rows } = await client.query<DecidedPlan & Pick<DecidedPart, 'undecided'>>(
+    `select planned, count(*) filter (where returned < planned) over () > 1 as "isRest",
+            (select r.undecided from dirsync.sync_run r where r.id = run_id)
+     from dirsync.plan_decision where run_id = $1 order by id desc limit 1`,
     [run],
   )
   const decided = onlyRow(rows)

@@ -17,9 +17,9 @@ export const plan = {
   'plan.rest_rejected':
     'The remaining {count, plural, one {# row of the plan is} other {# rows of the plan are}} rejected and not sent.',
   'plan.part_approved':
-    '{count, plural, one {# row is} other {# rows are}} approved and sent by run {run}; the rest stays held.',
+    '{count, plural, one {# row is} other {# rows are}} approved and sent by run {run}; {undecided, plural, =0 {nothing of the plan is left} other {the rest stays held}}.',
   'plan.part_rejected':
-    '{count, plural, one {# row is} other {# rows are}} rejected and not sent; the rest stays held.',
+    '{count, plural, one {# row is} other {# rows are}} rejected and not sent; {undecided, plural, =0 {nothing of the plan is left} other {the rest stays held}}.',
   'plan.decide_part': 'Decide about a part',
   'plan.approve_ticked': 'Approve ticked rows',
   'plan.reject_ticked': 'Reject ticked rows',

@@ -219,6 +219,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Rows that HR has changed since; null: not known yet': '此后人事系统又变更的行；null 表示尚不清楚',
   'The part; {}: all that was undecided': '审批的部分；{} 表示所有尚未审批的行',
   'How many rows were decided': '审批的行数',
+  'How many rows of the plan still wait for a decision': '计划中仍待审批的行数',
   'How many of what was approved are undecided again, as its run ended before it sent them':
     '已批准的行中，因其任务在发送前结束而重新待审批的行数',
   'Of those that are not: rows by reason': '其余的行，按原因',
