@@ -279,7 +279,7 @@ describe('a SELECT that is wrong', () => {
     expect(worded(found)).toMatchObject({
       state: 'failed',
       message: expect.stringMatching(
-        /^It gives more than 100,000 rows, .*: does a join lack its condition\?$/,
+        /^it gives more than 100,000 rows, .*: does a join lack its condition\?$/,
       ),
       summary: null,
     })
@@ -293,7 +293,7 @@ describe('a SELECT that is wrong', () => {
     const { id } = await dryRunNow(broken, ASKER, { sql: TODAY, source: '' }, { signal: never })
     expect(worded(await readDryRun(place.store.pool, id))).toMatchObject({
       state: 'failed',
-      message: expect.stringMatching(/^the SELECT in use is wrong: .*more than 100,000 rows/),
+      message: expect.stringMatching(/^the SELECT in use is wrong: it gives more than 100,000 rows/),
     })
   })
 

@@ -274,7 +274,7 @@ export const saidTexts = {
   'said.which_source': 'which HR source is it for? There are {names}',
   'said.no_such_source': 'there is no HR source {name}',
   'said.too_many_rows':
-    'It gives more than {limit} rows, far more than HR has employees, and was stopped: does a join lack its condition?',
+    'it gives more than {limit} rows, far more than HR has employees, and was stopped: does a join lack its condition?',
   'said.hr_full':
     'the HR server has no free connection ({reason}); raise max_connections there, or the connection limit of the user or database in HR_DATABASE_URL or HR_SOURCES',
   'said.hr_standby':
