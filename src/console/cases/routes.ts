@@ -242,7 +242,7 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
       next: (ask, { id, undone }) => told(id, 'cases.undone', { what: ask.t(`event.${undone}`) }),
     }),
     ignore: action({
-      ...decide('ignore', 'Close a case as accepted, until HR changes the row', {
+      ...decide('ignore', 'Close a case as accepted; one about a row of HR reopens when HR changes the row', {
         reason: reasonText,
         version,
       }),

@@ -72,7 +72,8 @@ export const operationSummaries: Readonly<Record<string, string>> = {
   'One case: what failed, what to do, what blocks it, and its history':
     '一个异常项：什么失败了、如何处理、被什么阻塞，以及历史',
   'Try a case again at once': '立即重试异常项',
-  'Close a case as accepted, until HR changes the row': '忽略异常项，直到人事数据变更',
+  'Close a case as accepted; one about a row of HR reopens when HR changes the row':
+    '忽略异常项；关于人事数据行的异常项，在该行变更后重新打开',
   'Let a case rest for a time': '暂缓异常项一段时间',
   'End the snooze of a case early, without trying it again': '提前结束异常项的暂缓，不重试',
   'Say who takes care of a case': '指派异常项的负责人',
