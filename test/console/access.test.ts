@@ -362,7 +362,7 @@ describe('an administrator of the identity provider', () => {
     await plant(console, 'yan', null)
     expect((await console.ask('admin', 'GET', '/api/v1/access/users/yan')).json().barred).toBe('no_provider')
     const { body } = await console.ask('admin', 'GET', '/access/users/yan')
-    expect(body).toContain('their identity provider is not set')
+    expect(body).toContain('their identity provider is not set here')
     // Nobody else gives them one.
     for (const form of ['password', 'role']) expect(body).toContain(`action="/access/users/yan/${form}"`)
     const refused = await disableSole(console)

@@ -43,7 +43,7 @@ export const UserRow = z.object({
     .enum(['disabled', 'no_provider', 'no_role', 'no_link'])
     .nullable()
     .describe(
-      'Why they cannot sign in: they are disabled, their identity provider is not set, or it gave no role, or they have no password and no link that is still good; null: they can',
+      'Why they cannot sign in: they are disabled, their identity provider is not set here, or it gave no role, or they have no password and no link that is still good; null: they can',
     ),
 })
 export type UserRow = z.infer<typeof UserRow>

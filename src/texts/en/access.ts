@@ -25,7 +25,7 @@ export const access = {
   'access.state': 'State',
   'access.state.enabled': 'enabled',
   'access.state.disabled': 'disabled',
-  'access.state.no_provider': 'their identity provider is not set',
+  'access.state.no_provider': 'their identity provider is not set here',
   'access.state.no_role': 'no role at the provider',
   'access.state.no_link': 'no password, and no link that is still good',
   'access.last_sign_in': 'Last sign-in',

@@ -27,7 +27,7 @@ export const access = {
   'access.state': '状态',
   'access.state.enabled': '启用',
   'access.state.disabled': '停用',
-  'access.state.no_provider': '其身份认证服务未设置',
+  'access.state.no_provider': '此处未设置其身份认证服务',
   'access.state.no_role': '身份认证服务未授予角色',
   'access.state.no_link': '无密码，也没有有效的链接',
   'access.last_sign_in': '最近登录',

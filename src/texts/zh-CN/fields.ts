@@ -650,8 +650,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '在此之前，下一次以该用户名通过身份认证服务登录者即成为该用户',
   'Since when the identity provider has given them no role; `role` is the last that it gave':
     '自何时起身份认证服务未授予角色；`role` 为其最后一次授予的角色',
-  'Why they cannot sign in: they are disabled, their identity provider is not set, or it gave no role, or they have no password and no link that is still good; null: they can':
-    '不能登录的原因：已停用、其身份认证服务未设置、该服务未授予角色，或无密码且没有有效的链接；null 表示可以登录',
+  'Why they cannot sign in: they are disabled, their identity provider is not set here, or it gave no role, or they have no password and no link that is still good; null: they can':
+    '不能登录的原因：已停用、此处未设置其身份认证服务、该服务未授予角色，或无密码且没有有效的链接；null 表示可以登录',
   'Where they are told of their cases': '异常项通知发往的邮箱',
   'Whom a chat mentions to tell them, without a mail address: channel and id, as `ops:zhang`':
     '没有邮箱地址时，在哪个群中提醒谁：渠道和 ID，例如 `ops:zhang`',
