@@ -132,6 +132,21 @@ test.each([
   },
 )
 
+test('a refund is found of which the platform has notified and that dirsync does not know', async () => {
+  await console.pool.query(
+    `insert into dirsync.refused_notification (outer_refund_no, reason)
+     values ('foreign-1', 'unknown'), ('refund/1', 'mismatch')`,
+  )
+  expect(await search('foreign-1')).toMatchObject({ money: [], unmatched: ['foreign-1'] })
+  for (const typing of ['', '&typing=true']) {
+    const { body } = await console.browse('reviewer', 'GET', `/search?q=foreign-1${typing}`)
+    expect(body).toContain('notified dirsync of refund foreign-1, which dirsync does not know')
+    expect(body).not.toContain('Nothing')
+  }
+  expect(await search('refund/1')).toMatchObject({ money: [{ number: 'refund/1' }], unmatched: [] })
+  await console.pool.query('delete from dirsync.refused_notification')
+})
+
 test('keys are found whatever their capitals, in the index', async () => {
   for (const text of ['E2', 'e2'])
     expect((await search(text, 'viewer')).employees).toMatchObject([{ userid: 'e2' }])

@@ -128,7 +128,7 @@ function restoredOf(ask: Ask, restoredAt: MoneyList['restored_at']): Block[] {
 }
 
 /** Refunds that the platform has notified of and dirsync does not know. */
-function unmatchedOf({ t }: Ask, numbers: string[]): Block[] {
+export function unmatchedOf({ t }: Ask, numbers: string[]): Block[] {
   if (numbers.length === 0) return []
   const title = t('money.unmatched', { count: numbers.length, numbers: numbers.join(t('common.list_comma')) })
   return [{ notice: 'bad', title, todo: t('alert.notification_misfit.remedy') }]

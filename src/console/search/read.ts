@@ -59,6 +59,11 @@ export const SearchResult = z.object({
       z.object({ kind: z.enum(KINDS), number: z.string(), target: z.string(), state: z.enum(ENTRY_STATES) }),
     )
     .describe('Refunds and top-ups by their number, that of their order or account, or trace id'),
+  unmatched: z
+    .array(z.string())
+    .describe(
+      'Of a refund with that number the platform has notified, and dirsync does not know it: the number',
+    ),
   more: z
     .array(z.enum(['cases', 'employees', 'departments', 'money']))
     .describe('Of which there are more than the first 20'),
@@ -82,6 +87,7 @@ const NOTHING: SearchResult = {
   employees: [],
   departments: [],
   money: [],
+  unmatched: [],
   more: [],
   ...HR_NOT_ASKED,
 }
@@ -105,7 +111,7 @@ export async function searchEverything(
   const runNumber = caseNumber === undefined ? RUN.exec(wanted)?.[1] : undefined
   const rows = async <Row>(isAsked: boolean, sql: string, values: unknown[]): Promise<Row[]> =>
     isAsked ? ((await pool.query(sql, values)).rows as Row[]) : []
-  const [cases, codes, runs, money, found] = await Promise.all([
+  const [cases, codes, runs, money, unmatched, found] = await Promise.all([
     rows<SearchResult['cases'][number]>(
       sees('cases'),
       `select id, state, category, enterprise_code, entity, entity_key, field from dirsync.dead_letter
@@ -136,6 +142,12 @@ export async function searchEverything(
        order by sent_at desc limit $2`,
       [wanted, limit + 1],
     ),
+    rows<{ number: string }>(
+      sees('money'),
+      `select outer_refund_no as number from dirsync.refused_notification
+       where outer_refund_no = $1 and reason = 'unknown'`,
+      [wanted],
+    ),
     // No user id begins with #, and `case 17` means nobody.
     runNumber !== undefined || (caseNumber !== undefined && !/^\d/.test(wanted))
       ? { employees: [], isCut: false, departments: [], ...HR_NOT_ASKED }
@@ -153,6 +165,7 @@ export async function searchEverything(
     employees: employees.slice(0, limit),
     departments: departments.slice(0, limit),
     money: money.slice(0, limit),
+    unmatched: unmatched.map(({ number }) => number),
     more: (['cases', 'employees', 'departments', 'money'] as const).filter(
       kind => lists[kind].length > limit || (kind === 'employees' && found.isCut),
     ),

@@ -7,7 +7,7 @@ import { mayAs } from '../auth/viewer.ts'
 import { keyWords } from '../cases/parts.ts'
 import { EMPLOYEE_STATUS_TONES, hrTrouble } from '../employees/list-view.ts'
 import { type Endpoint, read } from '../endpoint.ts'
-import { moneyPath } from '../money/view.ts'
+import { moneyPath, unmatchedOf } from '../money/view.ts'
 import { runStateWords } from '../runs/words.ts'
 import type { Services } from '../services.ts'
 import { type Block, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
@@ -49,7 +49,7 @@ export function search(services: Services): Endpoint[] {
         if (input.typing) return { title: ask.t('search.title'), body: typedList(ask, found, input.q) }
         const [only, ...others] = addresses(found)
         // Where HR was not searched, there may be more.
-        if (only && others.length === 0 && hrTrouble(ask, found).length === 0) return { to: only }
+        if (only && others.length === 0 && noticesOf(ask, found).length === 0) return { to: only }
         return { ...pageOf(ask, searchShown(ask, found, input.q)), isEverywhere: true }
       },
     }),
@@ -83,10 +83,16 @@ function addresses({ cases, codes, runs, employees, departments, money }: Search
   ]
 }
 
+/** What is said above the hits: why HR has none, and that a refund is not one of dirsync's. */
+function noticesOf(ask: Ask, found: SearchResult): Block[] {
+  return [...hrTrouble(ask, found), ...unmatchedOf(ask, found.unmatched)]
+}
+
+const isNothing = (found: SearchResult) => addresses(found).length === 0 && found.unmatched.length === 0
+
 function searchShown(ask: Ask, found: SearchResult, q: string): Shown {
   const { t } = ask
   const { cases, codes, runs, employees, departments, money } = found
-  const isNothing = addresses(found).length === 0
   const group = <Row>(
     caption: string,
     rows: readonly Row[],
@@ -99,10 +105,10 @@ function searchShown(ask: Ask, found: SearchResult, q: string): Shown {
     return [{ section: caption, aside: isCut ? t('search.more') : null, blocks }]
   }
   return {
-    title: q === '' || isNothing ? t('search.title') : t('search.found', { text: beginning(q, 80) }),
+    title: q === '' || isNothing(found) ? t('search.title') : t('search.found', { text: beginning(q, 80) }),
     blocks: [
-      ...hrTrouble(ask, found),
-      ...(isNothing ? nothing(ask, q) : []),
+      ...noticesOf(ask, found),
+      ...(isNothing(found) ? nothing(ask, q) : []),
       ...group(t('nav.employees'), employees, toEmployee, [
         {
           title: t('employees.userid'),
@@ -177,10 +183,9 @@ function typedList(ask: Ask, found: SearchResult, q: string): SafeHtml {
       : html`<h2>${title}</h2><ul>${rows
           .slice(0, HITS_TYPED)
           .map(row => html`<li><a href="${to(row)}">${wordsOf(ask, of(row))}</a></li>`)}</ul>`
-  const isNothing = addresses(found).length === 0
   return html`<div id="found">
-    ${drawBlocks(ask, hrTrouble(ask, found))}
-    ${isNothing ? html`<p>${t('search.nothing', { text: beginning(q, 80) })}</p>` : ''}
+    ${drawBlocks(ask, noticesOf(ask, found))}
+    ${isNothing(found) ? html`<p>${t('search.nothing', { text: beginning(q, 80) })}</p>` : ''}
     ${group(
       t('nav.employees'),
       found.employees,
