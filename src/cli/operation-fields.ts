@@ -3,7 +3,7 @@ import type { Operation } from '../platform/operation.ts'
 import { message } from '../texts/message.ts'
 import { UsageError } from './failure.ts'
 import { shellLanguage } from './language.ts'
-import { print, printFacts, printText } from './output.ts'
+import { factLines, textLines } from './output.ts'
 import { type GivenRequest, parseJson, readRequestFile } from './request.ts'
 
 /** The fields of an operation as flags of `dirsync platform`: their help, and their parsing. */
@@ -109,33 +109,32 @@ export function remarksOn({ name, idempotent }: Operation): string[] {
 const MOVES_MONEY =
   'It moves money. It asks on a terminal and needs --yes elsewhere; it is sent once, and dirsync never sends the same number again.'
 
-/** Prints the usage of an operation. */
-export async function printOperationHelp(operation: Operation): Promise<void> {
+/** The lines of the help of an operation. */
+export async function operationHelp(operation: Operation): Promise<string[]> {
   const inWords = shellLanguage() === 'en' ? (text: string) => text : (await import('./help.ts')).chinese
   const fields = fieldsOf(operation)
-  print(`${inWords('Usage:')} dirsync platform ${operation.name} [--field value …] [--json]`, '')
-  if (fields.length === 0) print(inWords('It takes no fields.'))
-  printFacts(
-    fields.map(({ name, required, meaning }) => [
-      `--${name}`,
-      (required ? inWords('required; ') : '') + inWords(meaning),
-    ]),
-  )
-  for (const { name, object } of fields) if (object) printObject(name, object)
-  for (const remark of remarksOn(operation)) {
-    print('')
-    printText(inWords(remark), 0)
-  }
+  return [
+    `${inWords('Usage:')} dirsync platform ${operation.name} [--field value …] [--json]`,
+    '',
+    ...(fields.length === 0 ? [inWords('It takes no fields.')] : []),
+    ...factLines(
+      fields.map(({ name, required, meaning }) => [
+        `--${name}`,
+        (required ? inWords('required; ') : '') + inWords(meaning),
+      ]),
+    ),
+    ...fields.flatMap(({ name, object }) => (object ? namesIn(name, object) : [])),
+    ...remarksOn(operation).flatMap(remark => ['', ...textLines(inWords(remark), 0)]),
+  ]
 }
 
-/** Prints the names within an object, and within nested objects. */
-function printObject(path: string, object: z.ZodObject): void {
-  print('', `${path}:`)
-  printText(Object.keys(object.shape).join(', '))
-  for (const [name, schema] of Object.entries(object.shape)) {
+/** The names within an object, and within nested objects. */
+function namesIn(path: string, object: z.ZodObject): string[] {
+  const nested = Object.entries(object.shape).flatMap(([name, schema]) => {
     const inner = objectIn(schema)
-    if (inner) printObject(`${path}.${name}`, inner)
-  }
+    return inner ? namesIn(`${path}.${name}`, inner) : []
+  })
+  return ['', `${path}:`, ...textLines(Object.keys(object.shape).join(', ')), ...nested]
 }
 
 /**

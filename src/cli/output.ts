@@ -133,7 +133,11 @@ export function printNamedFacts(facts: NamedFact[]): void {
 }
 
 export function printText(text: string, indent = 2, paint = (line: string) => line): void {
-  for (const line of wrap(plain(text), terminalWidth() - indent)) print(' '.repeat(indent) + paint(line))
+  print(...textLines(text, indent, paint))
+}
+
+export function textLines(text: string, indent = 2, paint = (line: string) => line): string[] {
+  return wrap(plain(text), terminalWidth() - indent).map(line => ' '.repeat(indent) + paint(line))
 }
 
 /** Prints a remedy, after an arrow. */

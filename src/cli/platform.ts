@@ -57,8 +57,11 @@ async function platform(name: string | undefined, rest: string[], command: Comma
   if (!Object.hasOwn(OPERATIONS, operationName))
     throw new UsageError(message('said.no_such_operation', { text: JSON.stringify(name), names }))
   const operation = OPERATIONS[operationName as OperationName] as Operation
-  const { printOperationHelp, readRequestFlags } = await import('./operation-fields.ts')
-  if (rest.some(argument => HELP.has(argument))) return await printOperationHelp(operation)
+  const { operationHelp, readRequestFlags } = await import('./operation-fields.ts')
+  if (rest.some(argument => HELP.has(argument))) {
+    const lines = await operationHelp(operation)
+    return rest.includes('--json') ? printJson({ help: lines.join('\n') }) : print(...lines)
+  }
   const given = await readRequestFlags(operation, rest)
   // Operations that move money go through the journal.
   if (!operation.idempotent) {

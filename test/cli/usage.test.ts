@@ -463,6 +463,7 @@ test.each([
   [['help', 'status'], /^Usage: dirsync status /],
   [['status', '--help'], /^Usage: dirsync status /],
   [['tokens', 'help'], /^Usage: dirsync tokens /],
+  [['platform', 'employee/get', '--help'], /^Usage: dirsync platform employee\/get /],
 ] as const)(
   '%j gives programs its text in a document, with the exit code of the text',
   async (args, text) => {
