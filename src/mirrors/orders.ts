@@ -18,6 +18,7 @@ import {
 } from './mirror-reader.ts'
 import {
   daysRead,
+  hasOrders,
   mirroredOrder,
   missingOrders,
   noteDayRead,
@@ -85,7 +86,7 @@ async function readPage(task: MirrorTask, calls: CountedCalls, memory: ReadingMe
     client.call(LIST, { ...query, ...enterpriseParams(enterpriseCode) }, options),
   )) as PaymentOrderAnswer
   const answer = { total_count, data_list: data_list ?? [] }
-  const isOdd = data_list === null && total_count === null
+  const isNull = data_list === null && total_count === null
   const read = { answer, pageSize: PAGE_SIZE }
   memory.orders ??= new RowsSeen<PaymentOrder>(LIST, order => order.trade_no, task.passRows)
   memory.orders.add(page, answer.data_list, endsPass(task, read))
@@ -101,10 +102,11 @@ async function readPage(task: MirrorTask, calls: CountedCalls, memory: ReadingMe
       const missing = await missingOrders(db, enterpriseCode, day)
       const grows = day >= platformDay(task.handedOutAt)
       const { next, short } = nextPage(task, { ...read, found, missing, grows })
-      // Of an odd day orders may be missing that the next run finds.
+      // Null may be what a platform says of a day without orders. If there are any it is odd, and the next run reads the day again.
+      const isOdd = isNull && next === null && (await hasOrders(db, enterpriseCode, day))
       if (next === null && !isOdd) await noteDayRead(db, runId, enterpriseCode, day, short)
       const list = listName(enterpriseCode, day)
-      const odd = next === null && isOdd ? [message('said.odd_days', { lists: 1, list })] : []
+      const odd = isOdd ? [message('said.odd_days', { lists: 1, list })] : []
       const unnumbered =
         next === null && keyless > 0 ? [message('said.unnumbered_orders', { lists: 1, list, keyless })] : []
       return { changed, next, notes: [...notesOfShort(list, short), ...odd, ...unnumbered] }

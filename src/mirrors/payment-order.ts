@@ -108,6 +108,15 @@ export async function missingOrders(db: ClientBase, enterpriseCode: string, day:
   return rows[0]?.missing ?? 0
 }
 
+/** Whether the platform has listed orders under a day. */
+export async function hasOrders(db: ClientBase, enterpriseCode: string, day: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'select from dirsync.payment_order where enterprise_code = $1 and listed_on = $2 limit 1',
+    [enterpriseCode, day],
+  )
+  return rowCount === 1
+}
+
 /** Records that a run has read a day to the end. What happened since the run began may not be on the first pages. */
 export async function noteDayRead(
   db: ClientBase,

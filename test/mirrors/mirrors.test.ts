@@ -203,14 +203,18 @@ describe('payment orders', () => {
     ['none by an empty list, also without a count', { total_count: null, data_list: [] }, false],
   ])('are %s', async (_, data, isOdd) => {
     const day = daysAgo(2)
-    await company.db.query('delete from dirsync.mirror_day where day = $1', [day])
+    const forget = () => company.db.query('delete from dirsync.mirror_day where day = $1', [day])
+    await seed('orders', [order(7500, 2)])
+    await forget()
+    await company.run('orders')
+    await forget()
     const match = { time_start: day }
     const body = JSON.stringify({ code: 0, data })
     await company.control('POST', 'faults', [{ operation: 'enterprise/consume/list', match, body }])
     expect(await company.run('orders')).toMatchObject({
       state: 'done',
       message: isOdd
-        ? expect.stringMatching(`^Days for which null came in place of orders, .*: 1, such as ${day}\\.$`)
+        ? expect.stringMatching(`^Days with orders for which null came .*: 1, such as ${day}\\.$`)
         : null,
     })
     await company.control('DELETE', 'faults')
@@ -221,6 +225,17 @@ describe('payment orders', () => {
     }
     expect(await isReadAgain()).toBe(isOdd)
     expect(await isReadAgain()).toBe(false)
+  })
+
+  test('of a day are none by null where none are known', async () => {
+    const day = daysAgo(2)
+    await company.db.query('delete from dirsync.mirror_day where day = $1', [day])
+    await company.db.query('delete from dirsync.payment_order where listed_on = $1', [day])
+    const fault = { operation: 'enterprise/consume/list', match: { time_start: day } }
+    await company.control('POST', 'faults', [{ ...fault, body: JSON.stringify({ code: 0, data: null }) }])
+    expect(await company.run('orders')).toMatchObject({ state: 'done', message: null })
+    const { rowCount } = await company.db.query('select from dirsync.mirror_day where day = $1', [day])
+    expect(rowCount).toBe(1)
   })
 
   test('whose pages repeat without end are given up', async () => {

@@ -466,7 +466,7 @@ export const saidTexts = {
   'said.odd_lists':
     'Lists that came as null, or with rows without an id, so that nothing of them is marked gone: {lists}, such as {list}.',
   'said.odd_days':
-    'Days for which null came in place of orders, without a count, so that the next run reads them again: {lists}, such as {list}.',
+    'Days with orders for which null came in place of their list, so that the next run reads them again: {lists}, such as {list}.',
   'said.everything_halted': 'Everything is halted',
   'said.enterprise_halted': 'Enterprise {code} is halted',
   'said.own_enterprise_halted': 'The enterprise without a code is halted',

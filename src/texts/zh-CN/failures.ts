@@ -515,7 +515,7 @@ export const failures = {
   'said.odd_lists':
     '以 null 返回或含有无 ID 行的列表（其中任何内容都不标记为已不存在）：{lists} 个，例如 {list}。',
   'said.odd_days':
-    '以 null 代替订单列表返回且未给出总数的日期（下次同步会重新读取）：{lists} 个，例如 {list}。',
+    '已有订单、却以 null 代替订单列表返回的日期（下次同步会重新读取）：{lists} 个，例如 {list}。',
   'said.everything_halted': '全部已停止',
   'said.enterprise_halted': '企业 {code} 已停止',
   'said.own_enterprise_halted': '未设企业编码的企业已停止',

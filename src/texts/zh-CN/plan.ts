@@ -15,8 +15,10 @@ export const plan = {
   'plan.reject_rest': '驳回其余部分',
   'plan.rest_approved': '已批准计划中其余 {count, number} 行，将予发送。',
   'plan.rest_rejected': '已驳回计划中其余 {count, number} 行，不会发送。',
-  'plan.part_approved': '已批准 {count, number} 行，由第 {run} 号同步任务发送；{undecided, plural, =0 {计划已全部审批} other {其余仍待审批}}。',
-  'plan.part_rejected': '已驳回 {count, number} 行，不会发送；{undecided, plural, =0 {计划已全部审批} other {其余仍待审批}}。',
+  'plan.part_approved':
+    '已批准 {count, number} 行，由第 {run} 号同步任务发送；{undecided, plural, =0 {计划已全部审批} other {其余仍待审批}}。',
+  'plan.part_rejected':
+    '已驳回 {count, number} 行，不会发送；{undecided, plural, =0 {计划已全部审批} other {其余仍待审批}}。',
   'plan.decide_part': '审批一部分',
   'plan.approve_ticked': '批准勾选的行',
   'plan.reject_ticked': '驳回勾选的行',
