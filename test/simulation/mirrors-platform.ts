@@ -50,6 +50,8 @@ export class MirrorsPlatform implements StandsStill {
   /** How many changes there have been. */
   changes = 0
   readonly rows: Shown[] = []
+  /** How often null came in place of orders, which may say that a day has none. */
+  nulls = 0
   /** What the next calls for a mirror meet. */
   readonly faults: Record<Mirror, MirrorFault[]> = { orders: [], accounts: [], taxpayers: [] }
   /** Mirrors that the platform refuses to an enterprise, until it permits them. */
@@ -86,6 +88,7 @@ export class MirrorsPlatform implements StandsStill {
     const calls: Record<string, (query: Query, options?: CallOptions) => Promise<unknown>> = {
       'enterprise/consume/list': (query, options) =>
         call('orders', query, options, fault => {
+          if (fault === 'no_list') this.nulls += 1
           const day = list(query, 'orders').filter(row => dayOf(row) === query.time_start)
           return pageOf(day.reverse().map(orderOf), query.page_index, query.page_size, fault)
         }),
