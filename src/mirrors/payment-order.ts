@@ -108,10 +108,10 @@ export async function missingOrders(db: ClientBase, enterpriseCode: string, day:
   return rows[0]?.missing ?? 0
 }
 
-/** Whether the platform has listed orders under a day. */
+/** Whether the platform has listed orders under a day that it still has. */
 export async function hasOrders(db: ClientBase, enterpriseCode: string, day: string): Promise<boolean> {
   const { rowCount } = await db.query(
-    'select from dirsync.payment_order where enterprise_code = $1 and listed_on = $2 limit 1',
+    'select from dirsync.payment_order where enterprise_code = $1 and listed_on = $2 and gone_at is null limit 1',
     [enterpriseCode, day],
   )
   return rowCount === 1

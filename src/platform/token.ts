@@ -125,8 +125,9 @@ export class TokenKeeper {
   }
 
   async #load(): Promise<string> {
-    const usable = (token: PlatformToken): boolean =>
-      token.accessToken !== this.#refused && this.#clock() < renewalTime(token)
+    const isRefused = ({ accessToken }: PlatformToken): boolean =>
+      accessToken === this.#refused && this.#clock() < this.#refusedUntil
+    const usable = (token: PlatformToken): boolean => !isRefused(token) && this.#clock() < renewalTime(token)
     const stored = await this.#store.read()
     if (stored !== null && usable(stored)) return this.#hold(stored, renewalTime(stored))
     try {
@@ -134,8 +135,7 @@ export class TokenKeeper {
       return this.#hold(token, renewalTime(token))
     } catch (error) {
       const now = this.#clock()
-      const isAlive =
-        stored !== null && stored.accessToken !== this.#refused && now < stored.expiresAt.getTime()
+      const isAlive = stored !== null && !isRefused(stored) && now < stored.expiresAt.getTime()
       if (!isAlive) throw error
       this.#log?.warn({ error }, 'the access token could not be renewed; the present one stays in use')
       const { retryAfterMs = 0 } = error as { retryAfterMs?: number }

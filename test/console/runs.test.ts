@@ -501,7 +501,7 @@ describe('a part of a stored plan', () => {
     const id = await held()
     const approved = await api('POST', `/runs/${id}/approve-part`, { body: { keys: ['p1', 'p2'] } })
     const { part } = approved.json()
-    expect(approved.json()).toEqual({ run: id, part: expect.any(Number), planned: 2 })
+    expect(approved.json()).toEqual({ run: id, part: expect.any(Number), planned: 2, undecided: 2 })
     expect(approved.headers.location).toBe(`/api/v1/runs/${part}`)
     expect((await seen(`/runs/${part}`)).json()).toMatchObject({ state: 'requested', part_of: id })
     expect((await seen(`/runs/${id}`)).json()).toMatchObject({ state: 'held', undecided: 2 })

@@ -119,6 +119,21 @@ describe('the keeper', () => {
     expect(created.length).toBeLessThan(35)
   })
 
+  test('a token that was refused long ago, and created again, stays in use while none can be created', async () => {
+    const { time, platform, keeperOf } = setUp()
+    let failing = false
+    const keeper = keeperOf(async () => {
+      if (failing) throw new Error('away')
+    })
+    platform.token = 'a'
+    await keeper.current()
+    await keeper.refuse('a')
+    await keeper.current()
+    failing = true
+    time.now += 900_000
+    expect(await keeper.current()).toBe('a')
+  })
+
   test('a refused token is not used again, although the store could not drop it', async () => {
     class StuckStore extends MemoryTokenStore {
       override async drop() {

@@ -19,6 +19,8 @@ import { isConnection, type World } from './world.ts'
 export type Happening =
   | { what: 'request'; mirror: Mirror; by: 'cron' | 'person' }
   | { what: 'row'; mirror: Mirror; change: 'add' | 'change' | 'remove'; which: number }
+  /** The first row of a list is removed, so that others move to the page before. */
+  | { what: 'move-up'; mirror: Mirror }
   | { what: 'fault'; mirror: Mirror; fault: MirrorFault }
   | { what: 'deny' | 'permit'; mirror: Mirror; of: number }
   | { what: 'cancel' | 'retry' | 'ignore' | 'snooze'; which: number }
@@ -51,13 +53,7 @@ function troubleOf(mirror: fc.Arbitrary<Mirror>) {
     fc.record({ what: fc.constant(what), mirror, of: fc.nat(1) })
   return {
     changed: row,
-    /** Of today: others move up to the page before. */
-    moved: fc.record({
-      what: fc.constant('row' as const),
-      mirror: fc.constant('orders' as const),
-      change: fc.constant('remove' as const),
-      which: fc.nat(4),
-    }),
+    moved: fc.record({ what: fc.constant('move-up' as const), mirror }),
     again: request,
     unanswered: fault('lost', 'reset', 'unavailable', 'busy'),
     refused: fault('refused', 'refused', 'not_json', 'unfit'),
@@ -251,7 +247,7 @@ class Archive {
     for (const enterprise of enterprises) {
       for (const age of [0, 0, 0, 0, 0, 1, WINDOW - 1, OLD])
         archive.#platform.add({ mirror: 'orders', enterprise, age })
-      for (const age of [0, 0, 1]) archive.#platform.add({ mirror: 'taxpayers', enterprise, age })
+      for (const age of [0, 0, 0, 0, 1]) archive.#platform.add({ mirror: 'taxpayers', enterprise, age })
       for (const age of [0, 0]) archive.#platform.add({ mirror: 'accounts', enterprise, age })
     }
     archive.#before.changes = archive.#platform.changes
@@ -285,6 +281,14 @@ class Archive {
         if (!chosen) return
         if (next.change === 'add') this.#platform.add({ ...chosen, age: chosen.age % WINDOW })
         else this.#platform.change(chosen, next.change === 'remove')
+        return
+      }
+      case 'move-up': {
+        const listed = this.#platform.rows.filter(
+          each => each.mirror === next.mirror && each.age === 0 && !each.isGone,
+        )
+        const first = listed.at(next.mirror === 'orders' ? -1 : 0)
+        if (first) this.#platform.change(first, true)
         return
       }
       case 'fault':

@@ -140,6 +140,8 @@ async function play<Happening>(
           await scene.happen(next, acts)
           await scene.expectTrue()
           for (const process of wakes) await scene.wake(process, acts)
+          // A pool gives out a connection a tick later: until then nothing seems to go on.
+          await new Promise(resolve => setImmediate(resolve))
         }
         await Promise.all(acts)
       })(),

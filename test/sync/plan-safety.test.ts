@@ -422,7 +422,7 @@ describe('a run that would change much', () => {
     )
     expect(await under.pending()).toEqual([])
     const commands = new Commands(under.store.pool, { actor: 'test' })
-    expect(await commands.approve(id, null, 4)).toEqual({ planned: 4, isRest: false })
+    expect(await commands.approve(id, null, 4)).toMatchObject({ planned: 4, isRest: false })
     expect(await under.planRequested(id)).toMatchObject({ state: 'running', approved: true, message: null })
     expect(await under.pending()).toEqual(['e0', 'e1', 'e2', 'e3'])
     expect(await under.store.rows('select returned from dirsync.plan_decision order by id')).toEqual([

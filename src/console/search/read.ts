@@ -145,7 +145,8 @@ export async function searchEverything(
     rows<{ number: string }>(
       sees('money'),
       `select outer_refund_no as number from dirsync.refused_notification
-       where outer_refund_no = $1 and reason = 'unknown'`,
+       where outer_refund_no = $1 and reason = 'unknown'
+         and not exists (select from dirsync.refund r where r.outer_refund_no = $1)`,
       [wanted],
     ),
     // No user id begins with #, and `case 17` means nobody.

@@ -153,7 +153,8 @@ export const saidTexts = {
   'said.card_birth': 'card_no must hold a birth date that exists',
   'said.card_check': 'card_no must end with the right check digit',
   'said.area_form': 'mobile_area must be a phone area code of 1 to 10 digits',
-  'said.mobile_form': 'mobile must have 6 to 20 digits; blanks, hyphens and a leading +area code are allowed',
+  'said.mobile_form':
+    'mobile must have 6 to 20 digits; blanks, hyphens and a leading +area code are allowed. It must be one number, without an extension, and of North America behind +1',
   'said.mobile_conflict': 'mobile carries another area code than mobile_area',
   'said.attribute_form':
     'employee_attribute must be a JSON array of objects with attributeCode and attributeValue, or a JSON object of code: value',

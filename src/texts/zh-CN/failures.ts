@@ -227,7 +227,8 @@ export const failures = {
   'said.card_birth': '“证件号码”中的出生日期不存在',
   'said.card_check': '“证件号码”的校验位不正确',
   'said.area_form': '“手机区号”须为 1 至 10 位数字',
-  'said.mobile_form': '“手机号”须为 6 至 20 位数字，可含空格、连字符，前面可加“+区号”',
+  'said.mobile_form':
+    '“手机号”须为 6 至 20 位数字，可含空格、连字符，前面可加“+区号”。须为一个号码，不带分机号；+1 之后须为北美号码',
   'said.mobile_conflict': '“手机号”自带的区号与“手机区号”不一致',
   'said.attribute_form':
     '“扩展字段”须为由 attributeCode 和 attributeValue 组成的 JSON 数组，或“代码：值”形式的 JSON 对象',
