@@ -22,11 +22,11 @@ test('no order of events breaks a law', { timeout }, async () => {
 })
 
 // One of each part: a model that lets nothing happen in it finds no breach either.
-test.each(['sends-any-row', 'deletes-parent-first', 'unknown-is-failed'])(
+test.each(['sends-any-row', 'deletes-parent-first', 'unknown-is-failed', 'no-list-is-empty'])(
   'an order that breaks a law is found: %s',
   { timeout },
   async defect => {
-    const { code, stdout } = await simulate('--seeds', '100', '--defect', defect)
+    const { code, stdout } = await simulate('--seeds', '300', '--defect', defect)
     expect({ code, stdout }).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(new RegExp(`^${defect} +seed \\d+`, 'm')),
