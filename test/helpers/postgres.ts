@@ -12,6 +12,13 @@ export interface TestDatabase extends AsyncDisposable {
   close(): Promise<void>
 }
 
+/** A pool that takes it as its end when the forced drop of its database cuts a connection. */
+export function openPool(config: pg.PoolConfig): pg.Pool {
+  const pool = new pg.Pool(config)
+  pool.on('error', () => {})
+  return pool
+}
+
 let created = 0
 
 /**
@@ -32,8 +39,7 @@ export async function createTestDatabase(
     await admin.query(`create database ${name} template ${template} strategy file_copy`)
   })
   const url = databaseUrl(adminUrl, name)
-  const pool = new pg.Pool({ connectionString: url, max: 10 })
-  pool.on('error', () => {}) // connections that the forced drop cuts
+  const pool = openPool({ connectionString: url, max: 10 })
   let closing: Promise<void> | undefined
   const close = async () => {
     await pool.end()

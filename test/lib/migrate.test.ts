@@ -1,11 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { LOCKS } from '../../src/lib/advisory-lock.ts'
 import { createPool } from '../../src/lib/database.ts'
 import { MigrationError, migrate, missingMigrations } from '../../src/lib/migrate.ts'
 import { until } from '../helpers/company.ts'
-import { createTestDatabase } from '../helpers/postgres.ts'
+import { createTestDatabase, openPool } from '../helpers/postgres.ts'
 import { SILENT, StoreUnderTest, WAITING_FOR_A_LOCK } from '../sync/store-under-test.ts'
 
 const MIGRATIONS = new URL('../../src/migrations/', import.meta.url)
@@ -167,7 +166,7 @@ describe('migrate', () => {
   test('waits for another process, and for a file, longer than any other statement may take', async () => {
     const { pool, url } = await emptyDatabase()
     const query_timeout = 3000
-    const hurried = new pg.Pool({ connectionString: url, query_timeout })
+    const hurried = openPool({ connectionString: url, query_timeout })
     onTestFinished(() => hurried.end())
     const longer = `pg_sleep(${query_timeout / 1000 + 0.5})`
     // The second table is the first one of a file.

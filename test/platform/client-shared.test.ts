@@ -1,4 +1,3 @@
-import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import type { CallRecord } from '../../emulator/call-log.ts'
 import { startEmulator } from '../../emulator/emulator.ts'
@@ -9,7 +8,7 @@ import { PlatformClient } from '../../src/platform/client.ts'
 import { PostgresTokenStore } from '../../src/platform/token-store.ts'
 import { until } from '../helpers/company.ts'
 import { controlOf } from '../helpers/emulator-control.ts'
-import { createTestDatabase } from '../helpers/postgres.ts'
+import { createTestDatabase, openPool } from '../helpers/postgres.ts'
 import { APP_ID, APP_SECRET } from './fake-platform.ts'
 
 test('processes share one token and one rate, each with as few as two connections to the store', async () => {
@@ -25,7 +24,7 @@ test('processes share one token and one rate, each with as few as two connection
     seed: { employees },
   })
   const processes = [1, 2, 3].map(() => {
-    const pool = new pg.Pool({ connectionString: database.url, max: 2 })
+    const pool = openPool({ connectionString: database.url, max: 2 })
     const slots = new PostgresSlots({ url: database.url })
     const pacer = new SlotPacer({ slots, rate: 400, budgets: new Map() })
     const account = { baseUrl: emulator.url, appId: APP_ID, appSecret: APP_SECRET }
@@ -56,7 +55,7 @@ test('processes share one token and one rate, each with as few as two connection
 test('a call is to be made later while another process is held off that has the turn to create the token', async () => {
   const database = await createTestDatabase({ migrated: true })
   const processOf = (query_timeout: number) => {
-    const pool = new pg.Pool({ connectionString: database.url, max: 2, query_timeout })
+    const pool = openPool({ connectionString: database.url, max: 2, query_timeout })
     const account = { baseUrl: 'https://platform.example', appId: APP_ID, appSecret: APP_SECRET }
     const pacer = new LocalPacer(10)
     const client = new PlatformClient({

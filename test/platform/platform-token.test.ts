@@ -1,10 +1,10 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { PlatformError } from '../../src/platform/errors.ts'
 import { TOKEN_CREATIONS_PER_HOUR, TokenFuseError } from '../../src/platform/token.ts'
 import { PostgresTokenStore } from '../../src/platform/token-store.ts'
 import { duringFile } from '../helpers/during.ts'
-import { createTestDatabase } from '../helpers/postgres.ts'
+import { createTestDatabase, openPool } from '../helpers/postgres.ts'
 
 const database = duringFile(() => createTestDatabase({ migrated: true }))
 let created: number
@@ -59,7 +59,7 @@ test('a usable token is not created again', async () => {
 })
 
 test('many processes that need a token at once create one', async () => {
-  const pools = Array.from({ length: 6 }, () => new pg.Pool({ connectionString: database.url, max: 2 }))
+  const pools = Array.from({ length: 6 }, () => openPool({ connectionString: database.url, max: 2 }))
   const tokens = await Promise.all(pools.map(pool => storeOf({ pool }).refresh(whenPresent, create)))
   expect(new Set(tokens.map(token => token.accessToken))).toEqual(new Set(['token-1']))
   expect(created).toBe(1)
@@ -182,7 +182,7 @@ describe('the fuse', () => {
 })
 
 test('a pool of one connection is refused: it would wait for itself', async () => {
-  const pool = new pg.Pool({ connectionString: database.url, max: 1 })
+  const pool = openPool({ connectionString: database.url, max: 1 })
   expect(() => storeOf({ pool })).toThrow(RangeError)
   await pool.end()
 })

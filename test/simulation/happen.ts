@@ -183,9 +183,7 @@ export async function happen(
         known.named.add(found.name)
         known.rejected.delete(found.name)
       }
-      const more = { retry: '', ignore: `, 'why'`, snooze: `, now() + interval '1 hour', 'why'`, undo: '' }
-      await person(world, `select dirsync.${next.what}($1${more[next.what]})`, [found.id])
-      return
+      return decideCase(world, next.what, found.id)
     }
     case 'pause':
       await person(world, `select dirsync.pause('why')`)
@@ -327,6 +325,13 @@ async function undecidedOf(world: World, run: number): Promise<{ name: string; h
     [run],
   )
   return rows
+}
+
+const FURTHER = { retry: '', ignore: `, 'why'`, snooze: `, now() + interval '1 hour', 'why'`, undo: '' }
+
+/** A person decides about a case. */
+export async function decideCase(world: World, what: keyof typeof FURTHER, id: number): Promise<void> {
+  await person(world, `select dirsync.${what}($1${FURTHER[what]})`, [id])
 }
 
 /** What a person does may be refused, because others were faster. @returns whether it was done */

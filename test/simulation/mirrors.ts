@@ -6,9 +6,9 @@ import { endLostRetries } from '../../src/sync/cases/cases.ts'
 import { Standing } from '../../src/sync/processes/standing.ts'
 import { MIRRORS, type Mirror } from '../../src/sync/runs/mirror-kind.ts'
 import { requestScheduledRun } from '../../src/sync/runs/run-requests.ts'
-import { person } from './happen.ts'
+import { decideCase, person } from './happen.ts'
 import { hasSub, IDENTIFIER, type MirrorFault, MirrorsPlatform, type Shown } from './mirrors-platform.ts'
-import { crowd, episodes, type OnItsWay, one, type Scenario, type Turn } from './play.ts'
+import { crowd, episodes, type OnItsWay, one, PROCESS_TROUBLE, type Scenario, type Turn } from './play.ts'
 import { type Process, SILENT } from './process.ts'
 import { as } from './schedule.ts'
 import { enterpriseOf, stageOf } from './stage.ts'
@@ -71,18 +71,8 @@ function troubleOf(mirror: fc.Arbitrary<Mirror>) {
     dropped: ofProcess('drop-connections'),
     unlocked: ofProcess('drop-locks'),
     stopped: ofProcess('stop'),
-    lostAnswer: fc.record({
-      what: fc.constant('lose-answer' as const),
-      process,
-      of: one('insert', 'update', 'delete', 'commit'),
-    }),
-    still: fc.record({
-      what: fc.constant('stand-still' as const),
-      process,
-      steps: fc.constantFrom(10, 40, 100),
-    }),
+    ...PROCESS_TROUBLE,
     cutOff: fc.record({ what: fc.constant('cut-off' as const), process, steps: fc.constantFrom(100, 300) }),
-    slow: fc.record({ what: fc.constant('slow' as const), steps: fc.constantFrom(10, 40, 100) }),
     later: fc.record({
       what: fc.constant('time' as const),
       seconds: fc.constantFrom(7, 40, 700, 4000, 90_000),
@@ -312,8 +302,7 @@ class Archive {
       case 'snooze': {
         const cases = await this.#cases()
         const chosen = cases[next.which % Math.max(1, cases.length)]
-        const more = { retry: '', ignore: `, 'why'`, snooze: `, now() + interval '1 hour', 'why'` }
-        if (chosen) await person(world, `select dirsync.${next.what}($1${more[next.what]})`, [chosen.id])
+        if (chosen) await decideCase(world, next.what, chosen.id)
         return
       }
       case 'pause':

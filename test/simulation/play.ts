@@ -42,6 +42,18 @@ const NONE: Wakes = []
 
 export const one = <T extends string>(...values: T[]) => fc.constantFrom(...values)
 
+const steps = fc.constantFrom(10, 40, 100)
+/** What any process may meet, whatever it does. */
+export const PROCESS_TROUBLE = {
+  lostAnswer: fc.record({
+    what: fc.constant('lose-answer' as const),
+    process: fc.nat(1),
+    of: one('insert', 'update', 'delete', 'commit'),
+  }),
+  still: fc.record({ what: fc.constant('stand-still' as const), process: fc.nat(1), steps }),
+  slow: fc.record({ what: fc.constant('slow' as const), steps }),
+}
+
 /** Anything at any moment. */
 export const crowd = <Happening>(
   next: fc.Arbitrary<Happening>,

@@ -1,4 +1,3 @@
-import pg from 'pg'
 import { pino } from 'pino'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { countStatuses } from '../../src/console/employees/list.ts'
@@ -9,6 +8,7 @@ import { type Run, readRun, recheckHeldRun, requestRun } from '../../src/sync/ru
 import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
 import { settle } from '../../src/sync/settle/settlement.ts'
 import { until } from '../helpers/company.ts'
+import { openPool } from '../helpers/postgres.ts'
 import { worded } from '../texts/worded.ts'
 import { begin, employee, outcome } from './outcomes.ts'
 import { MAPPING, PlanUnderTest, TIMED } from './plan-under-test.ts'
@@ -317,7 +317,7 @@ describe('a run that would change much', () => {
     const { id } = await under.plan()
     const { pool, url } = under.store
     await pool.query('select dirsync.approve($1)', [id])
-    const impatient = new pg.Pool({ connectionString: url, query_timeout: 1000 })
+    const impatient = openPool({ connectionString: url, query_timeout: 1000 })
     onTestFinished(() => impatient.end())
     const logged: string[] = []
     const logger = pino({ level: 'warn' }, { write: line => void logged.push(JSON.parse(line).msg) })

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vites
 import { noticeRestore } from '../../src/sync/runs/restored.ts'
 import { dirsync } from '../cli/dirsync.ts'
 import { type Company, createCompany, type Person, until } from '../helpers/company.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/postgres.ts'
+import { createTestDatabase, openPool, type TestDatabase } from '../helpers/postgres.ts'
 import { spawnDirsync } from '../helpers/process.ts'
 import { breachesAtRest } from '../simulation/at-rest.ts'
 import { WAITING_FOR_A_LOCK } from './store-under-test.ts'
@@ -177,7 +177,7 @@ test('when that full run fails, another one asks once HR looks right again', asy
 
 test('a restoration is said before it is noted, which takes as long as others hold the employees', async () => {
   const query_timeout = 500
-  const hurried = new pg.Pool({ connectionString: own.url, query_timeout })
+  const hurried = openPool({ connectionString: own.url, query_timeout })
   onTestFinished(() => hurried.end())
   const lines: string[] = []
   const logger = pino({}, { write: line => void lines.push(line) })
