@@ -28,7 +28,8 @@ export type Happening =
   | { what: 'pause' | 'resume' }
   | { what: 'fault'; fault: Fault }
   | { what: 'kill' | 'drop-locks'; process: number }
-  | { what: 'stand-still' | 'cut-off'; process: number; steps: number }
+  | { what: 'stand-still'; process: number; steps: number }
+  | { what: 'cut-off'; process: number; steps: number }
   | { what: 'slow'; steps: number }
   | { what: 'queue'; loss: 'wiped' | 'twice' | 'reversed' }
   | { what: 'time'; seconds: number }

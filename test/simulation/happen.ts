@@ -195,9 +195,9 @@ export async function happen(
       world.platform.faults.push(next.fault)
       return
     case 'kill':
-      return world.kill(world.inTheMiddle(next.process))
     case 'drop-locks':
-      return world.dropLocks(world.inTheMiddle(next.process))
+    case 'stand-still':
+      return world.befall(next, world.inTheMiddle(next.process))
     case 'cut-off': {
       // Without its servers for a moment: they have ended what it held, and the queue gives its jobs to the other one. It may
       // have stood still itself, and not know yet.
@@ -209,8 +209,6 @@ export async function happen(
       acts.push(Promise.race([world.cycle(other), other.died]))
       return
     }
-    case 'stand-still':
-      return world.standStill(world.inTheMiddle(next.process), next.steps)
     case 'slow':
       return world.standStill(world.platform, next.steps)
     case 'queue': {

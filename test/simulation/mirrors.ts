@@ -25,9 +25,11 @@ export type Happening =
   | { what: 'deny' | 'permit'; mirror: Mirror; of: number }
   | { what: 'cancel' | 'retry' | 'ignore' | 'snooze'; which: number }
   | { what: 'pause' | 'resume' }
-  | { what: 'kill' | 'drop-connections' | 'drop-locks' | 'stop'; process: number }
+  | { what: 'kill' | 'drop-connections' | 'drop-locks'; process: number }
+  | { what: 'stop'; process: number }
   | { what: 'lose-answer'; process: number; of: string }
-  | { what: 'stand-still' | 'cut-off'; process: number; steps: number }
+  | { what: 'stand-still'; process: number; steps: number }
+  | { what: 'cut-off'; process: number; steps: number }
   | { what: 'slow'; steps: number }
   | { what: 'time'; seconds: number }
 
@@ -312,11 +314,11 @@ class Archive {
         await person(world, 'select dirsync.resume()')
         return
       case 'kill':
-        return world.kill(world.process(next.process))
       case 'drop-connections':
-        return world.dropConnections(world.process(next.process))
       case 'drop-locks':
-        return world.dropLocks(world.process(next.process))
+      case 'lose-answer':
+      case 'stand-still':
+        return world.befall(next)
       case 'cut-off': {
         // Its lock is gone with its connection while it stands still, perhaps with an answer to store; another one takes over,
         // to whom the platform shows other rows.
@@ -330,11 +332,6 @@ class Archive {
       case 'stop':
         this.#stop(world.process(next.process))
         return
-      case 'lose-answer':
-        world.process(next.process).losesAnswerOf = next.of
-        return
-      case 'stand-still':
-        return world.standStill(world.process(next.process), next.steps)
       case 'slow':
         return world.standStill(this.#platform, next.steps)
       case 'time':

@@ -239,14 +239,10 @@ class Till {
       case 'mirror':
         return this.#mirror(orderOf('refund', next.of))
       case 'kill':
-        return world.kill(world.process(next.process))
       case 'drop-connections':
-        return world.dropConnections(world.process(next.process))
       case 'lose-answer':
-        world.process(next.process).losesAnswerOf = next.of
-        return
       case 'stand-still':
-        return world.standStill(world.process(next.process), next.steps)
+        return world.befall(next)
       case 'slow':
         return world.standStill(this.#platform, next.steps)
       case 'time':

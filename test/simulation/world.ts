@@ -60,6 +60,12 @@ export async function openWorld(url: string): Promise<World> {
   return world
 }
 
+/** What a process may meet, whatever it does. */
+type Mishap =
+  | { what: 'kill' | 'drop-connections' | 'drop-locks'; process: number }
+  | { what: 'lose-answer'; process: number; of: string }
+  | { what: 'stand-still'; process: number; steps: number }
+
 /** Everything around the engine, and what is known to have happened. */
 export class World {
   readonly url: string
@@ -385,6 +391,22 @@ export class World {
           throw error
         }
       }
+    }
+  }
+
+  async befall(next: Mishap, process = this.process(next.process)): Promise<void> {
+    switch (next.what) {
+      case 'kill':
+        return this.kill(process)
+      case 'drop-connections':
+        return this.dropConnections(process)
+      case 'drop-locks':
+        return this.dropLocks(process)
+      case 'lose-answer':
+        process.losesAnswerOf = next.of
+        return
+      case 'stand-still':
+        this.standStill(process, next.steps)
     }
   }
 
