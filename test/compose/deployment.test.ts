@@ -84,6 +84,7 @@ describe('compose/new-deployment', () => {
       COMPOSE_PROJECT_NAME: 'dirsync-staging',
       COMPOSE_FILE: 'docker-compose.yml',
       DIRSYNC_DEPLOYMENT: 'staging',
+      DIRSYNC_VERSION: 'staging',
       DIRSYNC_PORT: '8082',
     })
   })
