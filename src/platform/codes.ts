@@ -332,7 +332,7 @@ export const CIRCUMSTANCES = {
     category: 'aborted',
     remedy: 'Nothing to do: dirsync takes it up again by itself.',
     remedyBesideHr:
-      'The call was not made. Ask for it again if you asked for it; dirsync itself takes up again what it asks for.',
+      'dirsync did not go through with the call. Ask for it again if you asked for it; dirsync itself takes up again what it asks for.',
   },
   paused: {
     name: 'paused',

@@ -55,10 +55,10 @@ export class TokenFuseError extends Error {
 const USED_SHARE = 0.8
 
 /**
- * For how long the refusals of one token count once. The platform may create the same one again: a node that goes on refusing it
- * must not use up the creations of an hour, so this is more than an hour by as many.
+ * For how long the refusals of one token count once. The platform may create the same one again, and a node of it go on refusing
+ * that: then each process creates it at most six times an hour, and the fuse of all of them together permits 50.
  */
-const REFUSED_ONCE_MS = 120_000
+const REFUSED_ONCE_MS = 600_000
 
 /** How long at least to use a token past its share, when renewing failed, before the next try. */
 const RENEW_AGAIN_MS = 60_000

@@ -101,22 +101,22 @@ describe('the keeper', () => {
     await keeper.refuse('a')
     expect(await keeper.current()).toBe('a')
     platform.token = 'b'
-    time.now += 120_000
+    time.now += 600_000
     await keeper.refuse('a')
     expect(await keeper.current()).toBe('b')
     expect(created).toEqual(['a', 'a', 'b'])
   })
 
-  test('creates a token no more than 30 times an hour that a node of the platform goes on refusing', async () => {
+  test('three processes create a token fewer than 25 times an hour that a node of the platform goes on refusing', async () => {
     const { time, created, platform, keeperOf } = setUp()
-    const keeper = keeperOf()
+    const keepers = [keeperOf(), keeperOf(), keeperOf()]
     platform.token = 'a'
     for (let second = 0; second < 3600; second++) {
       time.now += 1000
-      await keeper.refuse(await keeper.current())
+      for (const keeper of keepers) await keeper.refuse(await keeper.current())
     }
-    expect(created.length).toBeGreaterThan(25)
-    expect(created.length).toBeLessThan(35)
+    expect(created.length).toBeGreaterThan(15)
+    expect(created.length).toBeLessThan(25)
   })
 
   test('a token that was refused long ago, and created again, stays in use while none can be created', async () => {

@@ -87,7 +87,7 @@ export const failures = {
   'circumstance.aborted.meaning': 'dirsync 主动放弃了此次调用。',
   'circumstance.aborted.remedy': '无需处理：dirsync 会自动重新执行。',
   'circumstance.aborted.remedy_beside_hr':
-    '此次调用未发出。由您发起的，请重新发起；由 dirsync 自行发起的，dirsync 会自动重新执行。',
+    '此次调用未完成。由您发起的，请重新发起；由 dirsync 自行发起的，dirsync 会自动重新执行。',
   'circumstance.paused.meaning': '本部署的全部调用已暂停，因此未发起此次调用。',
   'circumstance.paused.remedy': '可在控制台“停止与进程”页恢复，或运行 dirsync resume。',
   'circumstance.internal.meaning': '调用在本系统一侧失败。',
