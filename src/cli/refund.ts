@@ -46,10 +46,10 @@ A refund is written down before it is sent, and its number is never sent twice.
 If its outcome is unknown, the order record tells what became of it: the service
 asks by itself, and settle asks now. Accepted is not completed: settle asks
 whether the order record shows it; and of one that may have been carried out
-after all, whether it still does. That it was not carried out shows only with
-the order's payment orders, which dirsync has from their mirror
-(MIRRORS=orders). Where the records cannot tell, find out from the vendor and
-say it with resolve.
+after all, whether it still does, unless the mirror has the order: that decides
+then. That it was not carried out shows only with the order's payment orders,
+which dirsync has from their mirror (MIRRORS=orders). Where the records cannot
+tell, find out from the vendor and say it with resolve.
 
 Examples:
   dirsync refund send --order app1-000017 --amount 12.50 --reason "damaged"

@@ -320,6 +320,8 @@ export function normaliseMobile(
   }
   code ??= DEFAULT_MOBILE_AREA
   if (code === DEFAULT_MOBILE_AREA) mobile = mobile.replace(BEFORE_MAINLAND, '')
+  // No number of North America begins with 1.
+  if (code === '1') mobile = mobile.replace(/^1/, '')
   if (bracketed !== undefined && (code === DEFAULT_MOBILE_AREA ? !MAINLAND.test(mobile) : bracketed === code))
     return BAD_MOBILE
   const isMore = code === DEFAULT_MOBILE_AREA && !MAINLAND.test(mobile) && MAINLAND_AND_MORE.test(mobile)

@@ -61,9 +61,7 @@ export const SearchResult = z.object({
     .describe('Refunds and top-ups by their number, that of their order or account, or trace id'),
   unmatched: z
     .array(z.string())
-    .describe(
-      'Of a refund with that number the platform has notified, and dirsync does not know it: the number',
-    ),
+    .describe('The number, if the platform has notified of a refund with it that dirsync does not know'),
   more: z
     .array(z.enum(['cases', 'employees', 'departments', 'money']))
     .describe('Of which there are more than the first 20'),

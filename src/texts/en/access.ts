@@ -77,7 +77,8 @@ export const access = {
   'access.no_such_mention':
     'Give the name of a chat that is an alert channel, a colon and the id of one person there, as ops:zhang.',
   'access.notices_set': 'Where {name} is told of their cases has been set.',
-  'access.notices_none': '{name} is no longer told of their cases: no address is known.',
+  'access.notices_none':
+    '{name} is no longer told of their cases: neither a mail address nor a mention is set.',
   'access.end_all': 'End all sessions',
   'access.end_all.keys': 'Keys that have not been used become worthless, too.',
   'access.end_all.rebinds': 'Their name can no longer be bound anew then.',

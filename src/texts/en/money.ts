@@ -75,7 +75,7 @@ export const money = {
   'money.still_unshown':
     'The platform has accepted the refund, and nothing shows yet that it is completed. “What happened” has what the order record shows.',
   'money.still_doubted':
-    'The refund may still have been carried out after all. “What happened” has what the order record shows.',
+    'The refund may still have been carried out after all. “What happened” has what the order record shows. If the mirror has the order, that decides at its next reading.',
   'money.resolved': 'The outcome was recorded. Nothing was sent.',
   'money.being_sent': '{number} is being sent right now. Look again in a minute.',
   'money.known': 'The outcome of {number} is already known: {state}, {when}.',

@@ -73,7 +73,7 @@ export const access = {
   'access.notice_mention_hint': '没有邮箱时使用：告警渠道名称加该用户在群里的 ID，例如 ops:zhang。',
   'access.no_such_mention': '请填写作为告警渠道的群的名称、冒号和该用户在群里的 ID，例如 ops:zhang。',
   'access.notices_set': '{name} 的通知方式已设置。',
-  'access.notices_none': '{name} 不再收到异常项通知：未登记联系方式。',
+  'access.notices_none': '{name} 不再收到异常项通知：未设置邮箱，也未设置 @ 提及。',
   'access.end_all': '结束所有会话',
   'access.end_all.keys': '尚未使用的密钥也随之作废。',
   'access.end_all.rebinds': '其名称也不再可重新绑定。',

@@ -92,7 +92,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'Of a page: a short list of links, also where there is but one, to be shown while one types':
     '用于页面：输入时显示的简短链接列表，只有一个结果时也显示',
   'By number, or by trace id': '按编号或跟踪 ID',
-  'Of a refund with that number the platform has notified, and dirsync does not know it: the number':
+  'The number, if the platform has notified of a refund with it that dirsync does not know':
     '平台已就该编号的退款发来通知，而 dirsync 没有其记录：编号',
   'Refunds and top-ups by their number, that of their order or account, or trace id':
     '退款和充值，按编号、其订单号或账户，或跟踪 ID',

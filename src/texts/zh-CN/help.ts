@@ -223,8 +223,8 @@ export const help: Readonly<Record<string, string>> = {
   '1 general, 2 small-scale (default both)': '1 一般纳税人，2 小规模纳税人（默认两者）',
   'taxpayer identification number': '纳税人识别号',
   'refund an order: send, list, show, settle, resolve': '为订单退款：send、list、show、settle、resolve',
-  "A refund is written down before it is sent, and its number is never sent twice. If its outcome is unknown, the order record tells what became of it: the service asks by itself, and settle asks now. Accepted is not completed: settle asks whether the order record shows it; and of one that may have been carried out after all, whether it still does. That it was not carried out shows only with the order's payment orders, which dirsync has from their mirror (MIRRORS=orders). Where the records cannot tell, find out from the vendor and say it with resolve.":
-    '退款先登记再发送，同一编号不会发送两次。结果未知时，以订单记录为准：服务会自动查询，settle 则立即查询。已受理不等于已完成：settle 会查询订单记录是否已显示；对实际可能已执行的退款，则查询订单记录是否仍如此显示。只有通过镜像（MIRRORS=orders）得知该订单的支付订单，才能判断退款未执行。如果这些记录无法说明，请向平台方确认，再用 resolve 登记。',
+  "A refund is written down before it is sent, and its number is never sent twice. If its outcome is unknown, the order record tells what became of it: the service asks by itself, and settle asks now. Accepted is not completed: settle asks whether the order record shows it; and of one that may have been carried out after all, whether it still does, unless the mirror has the order: that decides then. That it was not carried out shows only with the order's payment orders, which dirsync has from their mirror (MIRRORS=orders). Where the records cannot tell, find out from the vendor and say it with resolve.":
+    '退款先登记再发送，同一编号不会发送两次。结果未知时，以订单记录为准：服务会自动查询，settle 则立即查询。已受理不等于已完成：settle 会查询订单记录是否已显示；对实际可能已执行的退款，则查询订单记录是否仍如此显示；镜像中已有该订单时，以镜像为准。只有通过镜像（MIRRORS=orders）得知该订单的支付订单，才能判断退款未执行。如果这些记录无法说明，请向平台方确认，再用 resolve 登记。',
   damaged: '商品损坏',
   'refund an order; on a terminal it asks you first': '为订单退款；在终端上会先询问',
   'external trade number of the order': '订单的外部交易号',
