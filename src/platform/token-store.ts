@@ -53,7 +53,7 @@ export class PostgresTokenStore implements TokenStore {
 
   /** @throws PlatformError of kind `aborted` if another process takes long: the platform may have asked it to wait */
   refresh(
-    usable: (token: PlatformToken) => boolean,
+    usable: (token: PlatformToken | null) => boolean,
     create: () => Promise<CreatedToken>,
   ): Promise<PlatformToken> {
     return transaction(this.#pool, async client => {

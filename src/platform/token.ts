@@ -23,7 +23,7 @@ export interface TokenStore {
    * @throws TokenFuseError when the hour's creations are used up; other errors reach whoever makes a call as they are
    */
   refresh(
-    usable: (token: PlatformToken) => boolean,
+    usable: (token: PlatformToken | null) => boolean,
     create: () => Promise<CreatedToken>,
   ): Promise<PlatformToken>
   /** Deletes exactly this token; does nothing when another one is stored by now. */
@@ -55,10 +55,13 @@ export class TokenFuseError extends Error {
 const USED_SHARE = 0.8
 
 /**
- * For how long the refusals of one token count once. The platform may create the same one again, and a node of it go on refusing
- * that: then each process creates it at most six times an hour, and the fuse of all of them together permits 50.
+ * How old at least a token that the platform has issued again is before a refusal has it created once more: a node of the platform
+ * may go on refusing it. All processes together then create 48 an hour, which the fuse permits.
  */
-const REFUSED_ONCE_MS = 600_000
+const ISSUED_AGAIN_MS = 75_000
+
+/** Moments of a creation, as read from a store at different times, differ by less. */
+const SAME_CREATION_MS = 1000
 
 /** How long at least to use a token past its share, when renewing failed, before the next try. */
 const RENEW_AGAIN_MS = 60_000
@@ -75,9 +78,7 @@ export class TokenKeeper {
   #token: PlatformToken | null = null
   #renewAt = 0
   #renewal: Promise<string> | null = null
-  #refused: string | null = null
-  #refusedUntil = 0
-  #dropping: Promise<void> = Promise.resolve()
+  #refused: PlatformToken | null = null
 
   constructor(options: {
     store: TokenStore
@@ -105,16 +106,16 @@ export class TokenKeeper {
     return this.#token?.accessToken ?? null
   }
 
-  /** Deletes exactly this token, here and in the store, because the platform refused it. */
-  refuse(accessToken: string): Promise<void> {
-    const now = this.#clock()
-    if (this.#refused !== accessToken || now >= this.#refusedUntil) {
-      this.#refused = accessToken
-      this.#refusedUntil = now + REFUSED_ONCE_MS
-      if (this.#token?.accessToken === accessToken) this.#token = null
-      this.#dropping = this.#store.drop(accessToken)
-    }
-    return this.#dropping
+  /** Ends the use of exactly this token, here and in the store, because the platform refused it. */
+  async refuse(accessToken: string): Promise<void> {
+    const held = this.#token
+    if (held?.accessToken !== accessToken) return
+    this.#token = null
+    const isIssuedAgain = accessToken === this.#refused?.accessToken && !this.#isRefused(held)
+    if (isIssuedAgain && Math.abs(this.#clock() - held.createdAt.getTime()) < ISSUED_AGAIN_MS) return
+    this.#refused = held
+    const stored = await this.#store.read()
+    if (stored !== null && this.#isRefused(stored)) await this.#store.drop(accessToken)
   }
 
   /** Creates a new token whatever the state of the current one. */
@@ -125,9 +126,8 @@ export class TokenKeeper {
   }
 
   async #load(): Promise<string> {
-    const isRefused = ({ accessToken }: PlatformToken): boolean =>
-      accessToken === this.#refused && this.#clock() < this.#refusedUntil
-    const usable = (token: PlatformToken): boolean => !isRefused(token) && this.#clock() < renewalTime(token)
+    const usable = (token: PlatformToken | null): boolean =>
+      token !== null && !this.#isRefused(token) && this.#clock() < renewalTime(token)
     const stored = await this.#store.read()
     if (stored !== null && usable(stored)) return this.#hold(stored, renewalTime(stored))
     try {
@@ -135,13 +135,22 @@ export class TokenKeeper {
       return this.#hold(token, renewalTime(token))
     } catch (error) {
       const now = this.#clock()
-      const isAlive = stored !== null && !isRefused(stored) && now < stored.expiresAt.getTime()
+      const isAlive = stored !== null && !this.#isRefused(stored) && now < stored.expiresAt.getTime()
       if (!isAlive) throw error
       this.#log?.warn({ error }, 'the access token could not be renewed; the present one stays in use')
       const { retryAfterMs = 0 } = error as { retryAfterMs?: number }
       const again = now + Math.max(RENEW_AGAIN_MS, retryAfterMs)
       return this.#hold(stored, Math.min(again, stored.expiresAt.getTime()))
     }
+  }
+
+  /** Whether it is the one that was refused, and not the same text issued again. */
+  #isRefused({ accessToken, createdAt }: PlatformToken): boolean {
+    const refused = this.#refused
+    return (
+      accessToken === refused?.accessToken &&
+      createdAt.getTime() < refused.createdAt.getTime() + SAME_CREATION_MS
+    )
   }
 
   #hold(token: PlatformToken, renewAt: number): string {
@@ -171,7 +180,7 @@ export class MemoryTokenStore implements TokenStore {
   }
 
   refresh(
-    usable: (token: PlatformToken) => boolean,
+    usable: (token: PlatformToken | null) => boolean,
     create: () => Promise<CreatedToken>,
   ): Promise<PlatformToken> {
     const renewed = this.#turn.then(() => this.#refresh(usable, create))
@@ -184,7 +193,7 @@ export class MemoryTokenStore implements TokenStore {
   }
 
   async #refresh(
-    usable: (token: PlatformToken) => boolean,
+    usable: (token: PlatformToken | null) => boolean,
     create: () => Promise<CreatedToken>,
   ): Promise<PlatformToken> {
     if (this.#token !== null && usable(this.#token)) return this.#token
