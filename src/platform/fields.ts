@@ -21,12 +21,15 @@ export function text(limit: number, least = 1, rule?: string) {
     )
 }
 
-/** Whole number of at most ten digits. */
-export const digits = z.string().refine(value => /^\d{1,10}$/.test(value), worded('said.must_be_digits'))
+/** Whole number of at most ten digits, as a number or as digits. */
+export const digits = z
+  .union([z.number(), z.string()], worded('said.must_be_digits'))
+  .transform(String)
+  .refine(value => /^\d{1,10}$/.test(value), worded('said.must_be_digits'))
 
-/** One of a few texts. */
-export function oneOfTexts<const T extends readonly string[]>(values: T, rule: string) {
-  return z.enum(values, rule)
+/** One of a few digits, as a number or as a text. */
+export function oneOfDigits<const T extends readonly string[]>(values: T, rule: string) {
+  return z.union([z.enum(values), z.literal(values.map(Number))], rule).transform(String)
 }
 
 /** Whole number from `least` to `most`, as a number or as digits. */
@@ -100,7 +103,7 @@ export const enterpriseCode = text(20)
 export const userid = text(100)
 export const mobile = text(20, 6)
 export const email = text(100)
-export const thirdType = oneOfTexts(['1', '2', '3', '4', '5'], worded('said.must_be_third_type'))
+export const thirdType = oneOfDigits(['1', '2', '3', '4', '5'], worded('said.must_be_third_type'))
 
 /** A text of an answer; a number becomes its text; null and absence are allowed. */
 export const answerText = z.union([z.string(), z.number().transform(String)]).nullish()

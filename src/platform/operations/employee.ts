@@ -10,7 +10,7 @@ import {
   email,
   enterpriseCode,
   mobile,
-  oneOfTexts,
+  oneOfDigits,
   text,
   thirdType,
   userid,
@@ -38,7 +38,7 @@ export const employeeUpdate = defineOperation({
         .string()
         .regex(/^[0-9A-Za-z]{1,20}$/, worded('said.must_be_work_number'))
         .optional(),
-      gender: oneOfTexts(['1', '2', '3'], worded('said.must_be_gender')).optional(),
+      gender: oneOfDigits(['1', '2', '3'], worded('said.must_be_gender')).optional(),
       email: email.optional(),
       mobile_area: digits.optional(),
       mobile: mobile.optional(),
@@ -51,7 +51,7 @@ export const employeeUpdate = defineOperation({
         .optional(),
       birth_day: clearableBirthday.optional(),
       entry_day: clearableDate.optional(),
-      card_type: oneOfTexts(['1', '2'], worded('said.must_be_card_type')).optional(),
+      card_type: oneOfDigits(['1', '2'], worded('said.must_be_card_type')).optional(),
       card_no: text(30).optional(),
       employee_attribute: z.string().refine(isAttributeList, worded('said.must_be_attributes')).optional(),
       cost_center_id: digits
