@@ -25,6 +25,7 @@ const WANTED = [
   /^docs\/(?:decisions\/)?[\w.-]+\.md$/,
   /^docs\/images\/.+\.(?:gif|png)$/,
   /^examples\/.+\.(?:json|md|sql|ts)$/,
+  /^ops\/.+\.(?:json|yaml|yml)$/,
 ]
 /** What no file of it may say: a private key, or a token of npm, GitHub or a cloud. */
 const SECRET =
@@ -55,13 +56,23 @@ test('contains the compiled program with source maps and types, but not its sour
   for (const file of ['src/cli/main', 'jobs/index', 'emulator/emulator'])
     for (const ending of ['js', 'js.map', 'd.ts']) expect(packed).toContain(`dist/${file}.${ending}`)
   expect(
-    packed.filter(path => /^(?:bench|emulator|jobs|src|test)\/|\.test\.|\.tsbuildinfo$/.test(path)),
+    packed.filter(path => /^(?:bench|emulator|jobs|src|test)\/|\.test\.(?!yml)|\.tsbuildinfo$/.test(path)),
   ).toEqual([])
+})
+
+test('contains what goes into Prometheus, Grafana and Kubernetes', () => {
+  expect(packed).toEqual(
+    expect.arrayContaining([
+      'ops/prometheus/dirsync.rules.yml',
+      'ops/grafana/dirsync-operations.json',
+      'ops/kubernetes/dirsync.yaml',
+    ]),
+  )
 })
 
 test('contains no file of another kind, and no secret', async () => {
   expect(
-    packed.filter(path => !WANTED.some(wanted => wanted.test(path)) || /biome|\.test\./.test(path)),
+    packed.filter(path => !WANTED.some(wanted => wanted.test(path)) || /biome|\.test\.(?!yml)/.test(path)),
   ).toEqual([])
   const told = await Promise.all(
     packed.map(async path => (SECRET.test(await readFile(join(copy, path), 'latin1')) ? [path] : [])),
