@@ -567,6 +567,8 @@ export interface ClaimedRefund extends Refund {
   /** When it was claimed, by the database's clock. */
   claimed_at: Date
   misfit_at: Date | null
+  /** The database was restored since it was sent, or shortly before: what the record shows may be a refund that is lost. */
+  may_be_another: boolean
 }
 
 /**
@@ -589,7 +591,9 @@ export async function claimUnknown(db: Pool, outerRefundNo: string | null): Prom
            then now() + ${pauseAfter('settle_attempts')} end
      from claimed where r.outer_refund_no = claimed.outer_refund_no
      returning r.*, (extract(epoch from now() - sent_at) * 1000)::float8 as age_ms, now() as claimed_at,
-               ${misfitOf('r.outer_refund_no')} as misfit_at`,
+               ${misfitOf('r.outer_refund_no')} as misfit_at,
+               exists (select from dirsync.deployment
+                       where sent_at < restored_at + interval '${LOOKED_FOR_MS} milliseconds') as may_be_another`,
     [outerRefundNo],
   )
   return rows[0] ?? null

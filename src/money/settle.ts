@@ -208,7 +208,8 @@ async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOpti
   }
   const found = await ask(deps, refund, refunded_before, options)
   if (found === null) return false
-  const finding = refund.misfit_at !== null && found.verdict !== 'carried_out' ? doubted(found) : found
+  const doubt = doubtOf(refund, found)
+  const finding = doubt === null ? found : doubted(found, doubt)
   const { verdict, forPerson, shown, toDo, isAnswered } = finding
   await noteCheck(pool, outer_refund_no, shown)
   const means = (what: Message) => message('said.shown_means', { shown, what })
@@ -225,9 +226,15 @@ async function settle(deps: SettleDeps, refund: ClaimedRefund, options: CallOpti
 /** The platform's answer, classified and in words, and what a person has to do if waiting will not tell. */
 type Finding = Settled & { shown: Message; toDo: Message; isAnswered: boolean }
 
-/** The platform has signed that it carried something out under the refund's number: its records may be behind. */
-function doubted(found: Finding): Finding {
-  const shown = message('said.shown', { shown: [found.shown, message('said.notified_otherwise')] })
+/** Why the records prove nothing; null: nothing speaks against them. */
+function doubtOf(refund: ClaimedRefund, { verdict }: Finding): Message | null {
+  if (verdict === 'carried_out') return refund.may_be_another ? message('said.restored_since') : null
+  // The platform has signed that it carried something out under the refund's number: its records may be behind.
+  return refund.misfit_at !== null ? message('said.notified_otherwise') : null
+}
+
+function doubted(found: Finding, doubt: Message): Finding {
+  const shown = message('said.shown', { shown: [found.shown, doubt] })
   return { ...found, verdict: 'unknown', forPerson: true, shown }
 }
 

@@ -11,6 +11,7 @@ import {
   readUnshown,
   recordNotification,
   refundJournal,
+  waitsForPerson,
   writeRefund,
 } from '../../src/money/refund.ts'
 import { sendRefund } from '../../src/money/send.ts'
@@ -18,6 +19,7 @@ import { readRefundedSoFar, refundSettler, settleNow } from '../../src/money/set
 import { topUpJournal } from '../../src/money/top-up.ts'
 import { SlotPacer } from '../../src/pacing/slot-pacer.ts'
 import { MemorySlots } from '../../src/pacing/slots.ts'
+import { claimDeployment } from '../../src/sync/health/deployment.ts'
 import { readHealth } from '../../src/sync/health/health.ts'
 import { says } from '../../src/texts/message.ts'
 import { until } from '../helpers/company.ts'
@@ -25,6 +27,7 @@ import { sender, TOP_UP, writeDown, writeTopUpDown } from '../sync/journal.ts'
 import { plantWork } from '../sync/planted.ts'
 import { worded } from '../texts/worded.ts'
 import {
+  APP_ID,
   ORDER,
   PAYMENT_ORDER_CALL,
   RECORD_CALL,
@@ -213,6 +216,31 @@ describe('a refund whose sender died', () => {
     await carryOut()
     expect(await settleNow(refunds.deps, NO)).toMatchObject({ state: 'accepted' })
   })
+
+  test.each([
+    ['after it was sent', '0 days', 'unknown'],
+    ['in the week before', '-6 days', 'unknown'],
+    ['earlier', '-8 days', 'accepted'],
+  ])(
+    'whose amount the order record shows may be another, lost with a database restored %s: %s',
+    async (_, when, state) => {
+      const { pool } = refunds.store
+      await claimDeployment(pool, { baseUrl: refunds.url, appId: APP_ID, enterpriseCode: '' })
+      await writtenDown()
+      await pool.query('select dirsync.doubt_memory()')
+      await pool.query('update dirsync.deployment set restored_at = restored_at + $1::interval', [when])
+      await carryOut({ outerRefundNo: `${NO}-lost` })
+      const settled = await settleNow(refunds.deps, NO)
+      expect(settled).toMatchObject({ state, shown_at: state === 'unknown' ? null : expect.any(Date) })
+      expect(waitsForPerson(settled)).toBe(state === 'unknown')
+      if (state === 'unknown')
+        expect(worded(settled.message)).toMatch(
+          /shows 4.00 refunded.*; .*was restored.*: ask the platform, then/,
+        )
+      // A later check may show something else.
+      expect(settled.next_settle_at).toEqual(state === 'unknown' ? expect.any(Date) : null)
+    },
+  )
 
   test('is left alone while the sender lives', async () => {
     await mirrored()

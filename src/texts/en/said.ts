@@ -539,6 +539,8 @@ export const saidTexts = {
   'said.payment_order': 'payment order {trade} has status {status} ({meaning}), no amount refunded',
   'said.payment_order_refunded': 'payment order {trade} has status {status} ({meaning}), {refunded} refunded',
   'said.notified_otherwise': 'the platform has notified of it with another order or amount',
+  'said.restored_since':
+    'the database was restored, or taken over by a replica, after it was sent or in the week before, so this may be another refund, which dirsync no longer knows',
   'said.not_carried_out': 'it was not carried out',
   'said.record_cannot_tell':
     'what was refunded before is not known, so the order record cannot tell: {reading}',

@@ -584,6 +584,8 @@ export const failures = {
   'said.payment_order': '支付订单 {trade} 的状态为 {status}（{meaning}），未显示退款金额',
   'said.payment_order_refunded': '支付订单 {trade} 的状态为 {status}（{meaning}），已退款 {refunded}',
   'said.notified_otherwise': '平台已就该单号发来通知，但订单或金额不一致',
+  'said.restored_since':
+    '该笔退款发送之后或发送前一周内，数据库曾从备份恢复或由副本接管，因此也可能是 dirsync 已无记录的另一笔退款',
   'said.not_carried_out': '未执行',
   'said.record_cannot_tell': '此前的退款金额未知，订单记录无法说明结果：{reading}',
   'said.payment_orders_missing':
