@@ -112,6 +112,10 @@ export async function sendRefund(
             refundJournal.forget(db, row.outer_refund_no),
           ),
         ),
+      notified: async () => {
+        const stored = await refundJournal.read(pool, row.outer_refund_no)
+        return stored?.state === 'notified' ? stored.trade_no : null
+      },
       restore: async ({ state }) =>
         (await transaction(pool, client => write(client, state))) ||
         (await refundJournal.read(pool, row.outer_refund_no)) !== null,
@@ -209,6 +213,7 @@ export async function sendTopUp(
             topUpJournal.forget(db, topUp.external_code),
           ),
         ),
+      notified: async () => null,
       restore: async () => {
         await transaction(pool, client => noted(client, () => writeTopUp(client, topUp, options.actor)))
         return true
@@ -291,6 +296,8 @@ interface Transfer {
    * number since.
    */
   forget(why: Said): Promise<boolean>
+  /** The platform's own number, once it has notified that it carried it out; otherwise null. */
+  notified(): Promise<string | null>
   /** Writes it down again, in case the database has failed over to a copy without its row. False when the journal refuses it. */
   restore(answer: Answer): Promise<boolean>
   /** Sends it; returns the platform's own number. */
@@ -303,7 +310,7 @@ interface Transfer {
 async function sendOnce(
   { pool, logger }: SendDeps,
   { signal }: SendOptions,
-  { journal, number, begin, forget, restore, call, ifNotStored }: Transfer,
+  { journal, number, begin, forget, notified, restore, call, ifNotStored }: Transfer,
 ): Promise<SendOutcome | null> {
   const sendBefore = Date.now() + SENT_WITHIN_MS
   if (!(await begin())) return null
@@ -324,9 +331,15 @@ async function sendOnce(
       // What people are told does not say what ails dirsync.
       if (kind === 'aborted' && !signal?.aborted)
         logger.warn({ error: cause }, `${journal.noun} not sent: dirsync gave the call up`)
-      if (await storePatiently(() => forget(verdict.said.meaning), logger)) throw error
+      let receipt = null as string | null
+      const isStored = await storePatiently(async () => {
+        // A gateway may have sent it twice, and passed on the answer of the second time alone.
+        if (!(await forget(verdict.said.meaning))) receipt = await notified()
+      }, logger)
       // Its row is later found without a sender, as after a crash, so the number is not free.
-      return unstored('rejected', { platformCode, traceId })
+      if (!isStored) return unstored('rejected', { platformCode, traceId })
+      if (receipt === null) throw error
+      return { ...nothing, state: 'accepted', receipt }
     }
     answer = failed
   }

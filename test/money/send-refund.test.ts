@@ -523,13 +523,16 @@ describe('the answer', () => {
     trade_no: '0000000000000001',
   }
 
-  test('that contradicts a notification received meanwhile does not free the number', async () => {
-    await refunds.fault(REFUND_CALL, { hold: true, httpStatus: 429, retryAfter: 0 })
+  test.each([
+    ['asks to wait', { httpStatus: 429, retryAfter: 0 }],
+    ['does not know the application', { code: 1000210003 }],
+  ])('that the platform %s does not hide a notification received meanwhile', async (_, fault) => {
+    await refunds.fault(REFUND_CALL, { hold: true, ...fault })
     const sent = send()
     await refunds.arrived(sent)
     expect(await recordNotification(refunds.store.pool, notification)).toBe('stored')
     await refunds.release()
-    await expect(sent).rejects.toMatchObject({ httpStatus: 429 })
+    expect(await sent).toMatchObject({ state: 'accepted', receipt: '0000000000000001', message: null })
     expect(worded(await refunds.refund())).toMatchObject({ state: 'notified' })
     await expect(send()).rejects.toMatchObject({ code: 'ALREADY_SENT' })
   })
