@@ -93,8 +93,11 @@ export async function sendRefund(
     if (excess) throw excess
     // What the order record shows later could be the one that came after all.
     const isClear = !(await mayStillCome(pool, refund.outer_trade_no))
-    // By the clock that the platform has accepted: ours may be behind together with the database's.
-    const now = () => new Date(Date.now() + Math.max(client.clockOffset.appliedMs, 0))
+    // By the platform's clock: ours may be behind together with the database's, or ahead by days.
+    const now = () => {
+      const { appliedMs, measuredMs } = client.clockOffset
+      return new Date(Date.now() + Math.max(appliedMs, 0) + Math.min(measuredMs ?? 0, 0))
+    }
     const row = { ...refund, refunded_before: isClear ? refundedBefore(soFar) : null }
     const { refund_amount: amount, ...numbers } = refund
     const values = { ...numbers, amount }

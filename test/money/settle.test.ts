@@ -181,6 +181,19 @@ describe('a refund whose sender died', () => {
     expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({ state: 'unknown', settle_attempts: 1 })
   })
 
+  test('is not of the future because the clock of its sender was ahead', async () => {
+    await refunds.fault(REFUND_CALL, { httpStatus: 500 })
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 30 * DAY * 60_000 })
+    onTestFinished(() => void vi.useRealTimers())
+    await refunds.control('POST', 'clock', { offsetSeconds: -30 * DAY * 60 })
+    await using client = refunds.connect(refunds.url)
+    await sendRefund({ ...refunds.deps, client }, REQUEST, { actor: 'cli:tester' })
+    vi.useRealTimers()
+    expect(
+      await refunds.store.rows(`select sent_at < now() + interval '1 minute' as is_past from dirsync.refund`),
+    ).toEqual([{ is_past: true }])
+  })
+
   test('is asked about at once after the clock was put back', async () => {
     await writtenDown()
     await refundJournal.adopt(refunds.store.pool)
