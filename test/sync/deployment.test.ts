@@ -204,16 +204,27 @@ describe('another account', () => {
     expect(await change()).not.toBeNull()
   })
 
-  test('has to wait for money whose outcome only the old one can tell', async () => {
-    await claimDeployment(store.pool, OURS)
-    const refund = { outer_trade_no: 'T1', refund_amount: 1, requested_by: 'me', state: 'unknown' }
-    await plant(store, 'refund', { ...refund, outer_refund_no: 'R1' })
-    // Also with --keep-memory: the order record of another application is asked by other numbers.
-    for (const keepMemory of [false, true])
-      await expect(change(THEIRS, keepMemory)).rejects.toThrow(/outcome of R1 is unknown/)
-    expect(await readDeployment(store.pool)).toMatchObject({ appId: 'ours' })
-    expect(await change({ ...OURS, baseUrl: 'https://moved.test' }, true)).not.toBeNull()
-  })
+  test.each([
+    ['unknown', null],
+    ['accepted', new Date()],
+  ])(
+    'has to wait for money of which only the old one can tell what became: %s',
+    async (state, settled_at) => {
+      await claimDeployment(store.pool, OURS)
+      const refund = { outer_trade_no: 'T1', refund_amount: 1, requested_by: 'me', state, settled_at }
+      await plant(store, 'refund', { ...refund, outer_refund_no: 'R1' })
+      // Also with --keep-memory: the order record of another application is asked by other numbers.
+      for (const keepMemory of [false, true])
+        await expect(change(THEIRS, keepMemory)).rejects.toThrow(/what became of R1 is not known/)
+      expect(await readDeployment(store.pool)).toMatchObject({ appId: 'ours' })
+      const moved = { ...OURS, baseUrl: 'https://moved.test' }
+      expect(await change(moved, true)).not.toBeNull()
+      await store.pool.query(
+        `update dirsync.refund set state = 'accepted', settled_at = now(), shown_at = now()`,
+      )
+      expect(await change()).not.toBeNull()
+    },
+  )
 
   test('every table is either forgotten or history', async () => {
     const history = [

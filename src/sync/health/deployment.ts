@@ -222,7 +222,10 @@ async function forget(client: ClientBase): Promise<Forgotten> {
 async function assertNoOpenMoney(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ open: string[] }>(
     `select coalesce(array_agg(number order by sent_at), '{}') as open from (
-       select outer_refund_no as number, sent_at from dirsync.refund where state in ('requested', 'unknown')
+       select outer_refund_no as number, sent_at from dirsync.refund
+       where state in ('requested', 'unknown')
+          -- Accepted, and not completed as far as is known.
+          or state = 'accepted' and shown_at is null and resolved_by is null
        union all
        select external_code, sent_at from dirsync.topup where state in ('requested', 'unknown')) money`,
   )

@@ -859,7 +859,7 @@ export const saidTexts = {
   'said.switch_alive':
     'dirsync is running as {processes}: stop it first; one that was killed counts as running for 15 s',
   'said.switch_money':
-    'the outcome of {names} is unknown, and another account cannot tell it: `dirsync refund settle`, or `dirsync refund resolve` and `dirsync topup resolve`, first',
+    'what became of {names} is not known, and another account cannot tell it: `dirsync refund settle`, or `dirsync refund resolve` (of an accepted refund, a day after it was sent) and `dirsync topup resolve`, first',
   'said.mapping_without_table': '{file} reads no table: name the tables with --table',
   'said.table_unfit':
     '{names} cannot have the trigger, being no tables of this database: name the tables that change with --table',
