@@ -31,7 +31,16 @@ import { type CommandContext, missingRoles, openContext } from './context.ts'
 import { FailedError, stopSignal } from './failure.ts'
 import { named, said, say } from './language.ts'
 import { ASKED_BY_PERSON, amountText, enterpriseOf, orExplained, remedyOf, stateText } from './look-up.ts'
-import { factLines, factsOf, longTime, type NamedFact, print, printJson, shortTime } from './output.ts'
+import {
+  factLines,
+  factsOf,
+  longTime,
+  type NamedFact,
+  print,
+  printAside,
+  printJson,
+  shortTime,
+} from './output.ts'
 import { confirm, type GivenRequest, needsQuestion } from './request.ts'
 
 /** How `refund send` and `topup send` proceed once the request is complete; `dirsync platform` uses this, too. */
@@ -258,27 +267,23 @@ async function sendRequest<Request extends object, Outcome extends SendOutcome>(
   void stopSignal().then(() => stop.abort())
   const { signal } = stop
   const asset = (await sending.paidWith?.(complete, pool)) ?? null
+  const restoredAt = await recentRestore(pool)
+  const time = shortTime(restoredAt)
+  const lacks = time && `${say('money.restored', { time })} ${say('money.restored_todo')}`
   if (asks) {
     const facts = await explain('seller/pay/record', () =>
       sending.summary(complete, { pool, client, logger, asset, signal }),
     )
-    const restored = shortTime(await recentRestore(pool))
-    const lines = factLines(
-      factsOf([
-        ...facts,
-        ['platform', config.PLATFORM_BASE_URL],
-        ['note', restored && `${say('money.restored', { time: restored })} ${say('money.restored_todo')}`],
-      ]),
-    )
+    const lines = factLines(factsOf([...facts, ['platform', config.PLATFORM_BASE_URL], ['note', lacks]]))
     await confirm([say(`shell.would_send.${what}`), ...lines], say(`shell.send.${what}`), signal)
-  }
+  } else if (lacks) printAside(lacks)
   const outcome = await orExplained(
     operation.name,
     () => sending.send({ pool, client, logger }, complete, { actor, signal }),
     flagOf,
     message('said.money_not_sent', { what: nameOf(what) }),
   )
-  await tell(sending, complete, outcome, asset, json, context)
+  await tell(sending, complete, { ...outcome, restoredAt }, asset, json, context)
 }
 
 /**
@@ -288,7 +293,7 @@ async function sendRequest<Request extends object, Outcome extends SendOutcome>(
 async function tell<Request, Outcome extends SendOutcome>(
   sending: Sending<Request, Outcome>,
   request: Request,
-  outcome: Outcome,
+  outcome: Outcome & { restoredAt: Date | null },
   asset: string | null,
   json: boolean,
   context: CommandContext,
@@ -302,6 +307,7 @@ async function tell<Request, Outcome extends SendOutcome>(
       platform_code: platformCode,
       trace_id: traceId,
       message: reason,
+      restored_at: outcome.restoredAt,
     })
   const facts = factLines(
     factsOf([

@@ -22,7 +22,7 @@ const dirsync = (...args: string[]) => run(args, deployment.settings)
 const plant = (path: string, body: unknown) => controlOf(deployment.emulator.url)('POST', path, body)
 
 beforeAll(async () => {
-  await plant('orders', [...Array(13).keys(), 14, 16, 17, 18].map(orderOf))
+  await plant('orders', [...Array(13).keys(), 14, 16, 17, 18, 19].map(orderOf))
   await plant('accounts', [{ account_openid: ACCOUNT, name: 'Points', balance: '100.00' }])
   await plant('taxpayers', [{ identifier: 'T1', taxpayer_name: 'Example Ltd.' }])
 })
@@ -101,6 +101,7 @@ test.concurrent('a refund gets a number of its own, and one JSON document as its
     refund_amount: '12.50',
     state: 'accepted',
     record_asked: true,
+    restored_at: null,
   })
   expect(document.outer_refund_no).toMatch(/^test-applicationR\d{14}[0-9A-Z]{8}$/)
   expect(await journal('refund', 1)).toMatchObject([{ outer_refund_no: document.outer_refund_no }])
@@ -494,20 +495,30 @@ describe('at a terminal', { tags: 'script' }, () => {
   })
 
   test.concurrent.each<[string, string[]]>([
-    ['refund', refund(5)],
+    ['refund', refund(19)],
     ['top-up', ['topup', 'send', '--account', ACCOUNT, '--amount', '1', '--taxpayer', 'Example Ltd.']],
-  ])('the question about a %s says what a restored database may lack', async (what, args) => {
-    await deployment.own.pool.query(
-      `insert into dirsync.deployment (base_url, app_id, enterprise_code, restored_at) values ($1, $2, '', now())
-       on conflict (only_row) do update set restored_at = now()`,
-      [deployment.emulator.url, APP],
-    )
-    const terminal = atTerminal(args, deployment.settings)
-    await terminal.shows(new RegExp(`Send this ${what}\\?`))
-    terminal.type('n\r')
-    const { screen } = await terminal.ended
-    expect(screen.replaceAll(/\s+/g, ' ')).toContain('sent between the backup and then may be missing here.')
-  })
+  ])(
+    'what a restored database may lack is said by the question about a %s, and beside the result',
+    async (what, args) => {
+      await using own = await createTestDatabase({ migrated: true })
+      const settings = { ...deployment.settings, DATABASE_URL: own.url }
+      await own.pool.query(
+        `insert into dirsync.deployment (base_url, app_id, enterprise_code, restored_at) values ($1, $2, '', now())`,
+        [deployment.emulator.url, APP],
+      )
+      const lack = 'sent between the backup and then may be missing here.'
+      const terminal = atTerminal(args, settings)
+      await terminal.shows(new RegExp(`Send this ${what}\\?`))
+      terminal.type('n\r')
+      const { screen } = await terminal.ended
+      expect(screen.replaceAll(/\s+/g, ' ')).toContain(lack)
+
+      const sent = await run([...args, '--yes', '--json'], settings)
+      expect(sent.stderr.replaceAll(/\s+/g, ' ')).toContain(lack)
+      const { rows } = await own.pool.query('select restored_at from dirsync.deployment')
+      expect(sent.json()).toMatchObject({ state: 'accepted', restored_at: rows[0].restored_at.toISOString() })
+    },
+  )
 
   test.concurrent('Ctrl-C at the question sends nothing', async () => {
     const terminal = atTerminal(refund(7), deployment.settings)
