@@ -48,13 +48,15 @@ begin
   update dirsync.deployment set restored_at = now();
   -- In the order in which outcomes lock them.
   perform from dirsync.employee e
-  where e.acknowledged_hash is not null or e.acknowledged <> '{}' or e.overwritten <> '{}'
+  where e.acknowledged_hash is not null or e.acknowledged <> '{}' or e.overwritten <> '{}' or e.queried_at is not null
   order by e.enterprise_code, e.userid for update;
   update dirsync.employee e
   set acknowledged_hash = case when e.acknowledged_hash is not null
                                then 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid end,
-      acknowledged = '{}', overwritten = '{}'
-  where e.acknowledged_hash is not null or e.acknowledged <> '{}' or e.overwritten <> '{}';
+      acknowledged = '{}', overwritten = '{}',
+      -- So that the platform is asked before a department counts as empty.
+      queried_at = null
+  where e.acknowledged_hash is not null or e.acknowledged <> '{}' or e.overwritten <> '{}' or e.queried_at is not null;
   update dirsync.openid_binding b set doubted = true where not b.doubted;
   -- What was ended or used up since would be good again.
   update dirsync.console_session set revoked_at = now(), id_token = null
@@ -68,7 +70,8 @@ begin
   perform dirsync.resync('full');
 end $$;
 comment on function dirsync.doubt_memory is
-  'For a database that may be older than what was sent: no employee is in sync until the platform was asked about them. '
+  'For a database that may be older than what was sent: no employee is in sync, and no department empty, until the '
+  'platform was asked about them. '
   'Starts the full run that asks. Ends all sessions and sign-in links.';
 
 create function dirsync.was_restored() returns boolean

@@ -6,8 +6,7 @@ comment on column dirsync.employee.moving_to is
   'the employee in it, and is not deleted.';
 create index employee_moving on dirsync.employee (enterprise_code, moving_to) where moving_to is not null;
 -- Nor is any department empty for certain while the platform has not told where someone is, in HR or not.
-create index employee_unlocated on dirsync.employee (enterprise_code)
-  where platform_state = 'unknown' and queried_at is null;
+create index employee_unlocated on dirsync.employee (enterprise_code) where queried_at is null;
 
 -- Nor can a department be missing of an enterprise that HR has lost as a whole.
 alter table dirsync.department add column lost boolean not null default false;

@@ -196,8 +196,8 @@ test('a department is due together with those below it, and kept by one that sta
       ('WAITS', null, false, '2026-11-20T10:00Z'), ('FRESH', 'WAITS', false, now()),
       ('GRAND', null, false, '2026-11-20T10:00Z'), ('CHILD', 'GRAND', false, '2026-11-20T10:00Z'),
       ('STAFFED', 'CHILD', false, '2026-11-20T10:00Z');
-    insert into dirsync.employee (userid, active, platform_state, dept_code)
-      values ('e2', true, 'in_service', 'STAFFED')`)
+    insert into dirsync.employee (userid, active, platform_state, queried_at, dept_code)
+      values ('e2', true, 'in_service', now(), 'STAFFED')`)
   const { candidates } = (await mapped.ask('viewer', 'GET', '/api/v1/departments')).json()
   expect(candidates).toMatchObject([
     { dept_code: 'ABOVE', children: 1, child_stays: false, closed_since: '2026-11-20T10:00:00.000Z' },

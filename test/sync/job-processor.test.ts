@@ -269,7 +269,7 @@ describe('what a worker has in hand, but its call has been in line for longer th
        values ('D0', null, true, null), ('D1', 'D0', false, now() - interval '1 day'),
               ('D2', 'D0', false, now() - interval '1 day')`,
     )
-    await store.pool.query(`update dirsync.employee set platform_state = 'absent'`)
+    await store.pool.query(`update dirsync.employee set platform_state = 'absent', queried_at = now()`)
     await plan('departments')
     const deletion: ClaimKey = { ...E0, operation: 'delete-department' }
     const deletions = ['D1', 'D2'].map(entityKey => ({ ...deletion, entityKey }))
@@ -285,12 +285,11 @@ describe('what a worker has in hand, but its call has been in line for longer th
     await plans.hr.query(
       `insert into department (dept_code, active, closed_at) values ('D0', true, null), ('D1', false, now() - interval '1 day')`,
     )
-    await store.pool.query(`update dirsync.employee set platform_state = 'absent'`)
+    await store.pool.query(`update dirsync.employee set platform_state = 'absent', queried_at = now()`)
     const { id } = await plan('departments')
     await store.pool.query('update dirsync.sync_run set approved = true where id = $1', [id])
-    const locate = (state: string) =>
-      store.pool.query('update dirsync.employee set platform_state = $1', [state])
-    await locate('unknown')
+    const locate = (at: Date | null) => store.pool.query('update dirsync.employee set queried_at = $1', [at])
+    await locate(null)
     const reading = vi.spyOn(hr(), 'departments')
     onTestFinished(() => reading.mockRestore())
     const tried = async (): Promise<number | undefined> => {
@@ -307,7 +306,7 @@ describe('what a worker has in hand, but its call has been in line for longer th
     for (let i = 0; i < 7; i += 1) delays.push(await tried())
     expect(delays).toEqual([1, 2, 4, 8, 16, 30, 30])
     expect(reading).not.toHaveBeenCalled()
-    await locate('absent')
+    await locate(new Date())
     expect(await tried()).toBeUndefined()
     expect(await writes()).toMatchObject([{ dept_code: 'D1' }])
   })
@@ -322,7 +321,7 @@ describe('what a worker has in hand, but its call has been in line for longer th
     await plans.hr.query(`update person set dept_code = 'D0';
       insert into department (dept_code, active) values ('D0', true), ('D1', true), ('D2', true)`)
     await plans.plan('changes', { source })
-    await store.pool.query(`update dirsync.employee set platform_state = 'absent'`)
+    await store.pool.query(`update dirsync.employee set platform_state = 'absent', queried_at = now()`)
     const planned = () =>
       plans.plan('departments', { source, limits: { departments: { count: 2, percent: 100 } } })
     await planned()
@@ -361,7 +360,7 @@ describe('what a worker has in hand, but its call has been in line for longer th
     await files.deliver('staff.csv', 'userid,name,dept_code\ne0,n0,D0\n')
     await files.deliver('units.csv', `${units}D1,0\nD2,0\n`)
     await plans.plan('changes', { source })
-    await store.pool.query(`update dirsync.employee set platform_state = 'absent'`)
+    await store.pool.query(`update dirsync.employee set platform_state = 'absent', queried_at = now()`)
     const limits = { departments: { count: 2, percent: 100 } }
     expect(await plans.plan('departments', { source, limits })).toMatchObject({ planned: 2 })
     // D1 is open again, and somebody is in D2.
@@ -393,7 +392,7 @@ describe('what a worker has in hand, but its call has been in line for longer th
     await plans.hr.query(
       `insert into department (dept_code, active, closed_at) values ('D0', true, null), ('D1', false, now() - interval '1 day')`,
     )
-    await store.pool.query(`update dirsync.employee set platform_state = 'absent'`)
+    await store.pool.query(`update dirsync.employee set platform_state = 'absent', queried_at = now()`)
     await plan('departments')
     const limited = hr()
     const read = limited.departments.bind(limited)

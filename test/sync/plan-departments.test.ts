@@ -215,6 +215,24 @@ describe('departments are checked against the last full reading of employees', (
     expect(await under.pending()).toEqual([])
   })
 
+  test('none is in a database that was restored, noticed or not, before all employees were read and asked about', async () => {
+    const { pool } = under.store
+    await claimDeployment(pool, { baseUrl: 'https://platform.test', appId: 'ours', enterpriseCode: '' })
+    await closed()
+    const stays = async (why: string) =>
+      expect(worded(await plan())).toMatchObject({ planned: 0, message: expect.stringContaining(why) })
+    await pool.query(`update dirsync.deployment set incarnation = '1'`)
+    await stays('before a run has read all employees')
+    await pool.query('select dirsync.notice_restore()')
+    // The run that is to read them has come to nothing.
+    await pool.query(`update dirsync.sync_run set state = 'failed', finished_at = now() where kind = 'full'`)
+    await stays('before a run has read all employees')
+    await under.plan('full', { employees: EMPLOYEES })
+    await stays('It has not told of')
+    await under.acknowledge()
+    expect(await plan()).toMatchObject({ state: 'running', plan: { reasons: { delete: 1 } } })
+  })
+
   test('a held run of theirs stays while HR wants any of it deleted, however few', async () => {
     await closed()
     await hr(

@@ -143,7 +143,8 @@ export function plannerOf(
 export async function acknowledge({ pool }: StoreUnderTest, ...refused: string[]): Promise<void> {
   await pool.query(
     `update dirsync.employee e set acknowledged_hash = case when userid <> all ($1) then source_hash end,
-       parked_hash = case when userid = any ($1) then source_hash end, platform_state = 'in_service'
+       parked_hash = case when userid = any ($1) then source_hash end,
+       platform_state = 'in_service', queried_at = now()
      from dirsync.pending p where p.entity_key = e.userid and p.enterprise_code = e.enterprise_code`,
     [refused],
   )

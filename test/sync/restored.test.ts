@@ -49,12 +49,12 @@ async function atRest(): Promise<string[]> {
 }
 
 /** Runs statements where nothing is connected to dirsync's database. */
-async function asAdmin(...statements: string[]): Promise<void> {
+async function asAdmin({ name }: TestDatabase, ...statements: string[]): Promise<void> {
   const admin = new pg.Client(inject('postgresUrl'))
   await admin.connect()
   try {
     await admin.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${own.name}' and pid <> pg_backend_pid()`,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and pid <> pg_backend_pid()`,
     )
     for (const statement of statements) await admin.query(statement)
   } finally {
@@ -67,7 +67,7 @@ test('after an older state is restored, whoever may differ is not in sync until 
   const first = await company.start()
   expect(await company.run('changes')).toMatchObject({ state: 'done' })
   await first.stop()
-  await asAdmin(`create database ${backup} template ${own.name} strategy file_copy`)
+  await asAdmin(own, `create database ${backup} template ${own.name} strategy file_copy`)
 
   const second = await company.start()
   for (const userid of ['e0001', 'e0002']) await rename(userid, 'Renamed')
@@ -76,7 +76,11 @@ test('after an older state is restored, whoever may differ is not in sync until 
   // HR goes back to what the backup knows, and on to something new; nobody has sent either.
   await rename('e0001', 'Person 1')
   await rename('e0003', 'Renamed')
-  await asAdmin(`drop database ${own.name} with (force)`, `alter database ${backup} rename to ${own.name}`)
+  await asAdmin(
+    own,
+    `drop database ${own.name} with (force)`,
+    `alter database ${backup} rename to ${own.name}`,
+  )
 
   // Looked at before anything has started: what a command shows is so.
   const shown = await dirsync(['employee', 'e0001', '--json'], company.settings)
@@ -97,6 +101,71 @@ test('after an older state is restored, whoever may differ is not in sync until 
   expect(held.get('e0001')).toMatchObject({ name: 'Person 1' })
   expect(held.get('e0003')).toMatchObject({ name: 'Renamed' })
   expect(await atRest()).toEqual([])
+})
+
+test('no department is deleted by what the older state says of where its people are, nor kept by it for ever', async () => {
+  const databases = { own: await createTestDatabase({ migrated: true }), hr: await createTestDatabase() }
+  const { name, pool } = databases.own
+  const settings = { BREAKER_EMPLOYEES: '3' }
+  await using other = await createCompany({ employees: 20, databases, settings })
+  const departments = async () => {
+    const held = await other.control<{ departments: { dept_code: string }[] }>('GET', 'state')
+    return held.departments.map(({ dept_code }) => dept_code).sort()
+  }
+  const hasNone = (which: string) => until(async () => (await pool.query(which)).rowCount === 0)
+
+  const first = await other.start()
+  await other.hr.query(`update person set dept_code = 'D0' where dept_code in ('D3', 'D4')`)
+  for (const kind of ['changes', 'departments'])
+    expect(await other.run(kind)).toMatchObject({ state: 'done', message: null })
+  // Of these no plan has anything to be sent: one has left, another is gone, and some are as a person has rejected.
+  await other.hr.query(`update person set active = false where userid = 'e0001';
+    delete from person where userid = 'e0002'`)
+  expect(await other.run('changes')).toMatchObject({ result: { outcomes: { parked: 2 } } })
+  await other.hr.query(`update person set name = 'Renamed' where userid between 'e0010' and 'e0013'`)
+  const held = await other.run('changes')
+  expect(held).toMatchObject({ state: 'held' })
+  await pool.query(`select dirsync.reject($1, 'not so')`, [held.id])
+  await hasNone('select from dirsync.sync_run where finished_at is null')
+  await first.stop()
+  await asAdmin(databases.own, `create database ${name}_backup template ${name} strategy file_copy`)
+
+  const second = await other.start()
+  await other.hr.query(`update person set dept_code = 'D4' where userid = 'e0005'`)
+  expect(await other.run('changes')).toMatchObject({ result: { outcomes: { updated: 1 } } })
+  await second.stop()
+  // HR moves them back, by a row that cannot be sent.
+  await other.hr.query(`update person set dept_code = 'D0', mobile = '1' where userid = 'e0005';
+    update department set active = false, closed_at = now() - interval '2 days' where dept_code in ('D3', 'D4')`)
+  await asAdmin(
+    databases.own,
+    `drop database ${name} with (force)`,
+    `alter database ${name}_backup rename to ${name}`,
+  )
+
+  const planOf = (kind: string) =>
+    until(async () => {
+      const { rows } = await pool.query(
+        `select plan -> 'reasons' as reasons, dirsync.in_language('en', message) as message
+         from dirsync.sync_run where kind = $1 and planned_at is not null and id > $2`,
+        [kind, held.id],
+      )
+      return rows[0] ?? null
+    })
+  await pool.query(`select dirsync.pause('until departments were planned')`)
+  await other.start()
+  await planOf('full')
+  await pool.query(`select dirsync.resync('departments')`)
+  const why = expect.stringContaining('It has not told of')
+  expect(await planOf('departments')).toMatchObject({ reasons: {}, message: why })
+  await pool.query('select dirsync.resume()')
+  await hasNone('select from dirsync.pending')
+  expect(await other.run('departments')).toMatchObject({
+    message: null,
+    result: { outcomes: { deleted: 1 } },
+  })
+  expect(await departments()).toEqual(['D0', 'D1', 'D2', 'D4'])
+  expect((await other.onPlatform()).get('e0005')).toMatchObject({ dept_code: 'D4' })
 })
 
 test('a restart is no restoration', async () => {

@@ -64,6 +64,8 @@ export interface Claim {
   heldHash: string | null
   /** It was rejected, and where the employee is on the platform is not known. */
   isLost: boolean
+  /** Whether the platform has yet to tell where the employee is. */
+  isUnlocated: boolean
   /** The platform had the employee when it was last asked. */
   isLocated: boolean
   /** HR said that its person left, or it proved another person's, and no comparison has shown since that it is the employee's. */
@@ -244,8 +246,8 @@ const MAPPINGS = `mappings as materialized (
 /** For how many days attempts are kept, and runs that are only worth as much as their attempts. */
 export const ATTEMPTS_KEPT_DAYS = 30
 
-/** Condition on an employee: the platform has never told where they are, nor refused to. */
-export const IS_UNLOCATED = `platform_state = 'unknown' and queried_at is null`
+/** Condition on an employee: the platform has not told where they are, nor refused to, or not since the database was restored. */
+export const IS_UNLOCATED = 'queried_at is null'
 
 /** Condition on an employee: that, or an update without an answer may have moved them. */
 export const HAS_UNKNOWN_PLACE = `(moving_to is not null or ${IS_UNLOCATED})`
@@ -319,6 +321,7 @@ select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
        coalesce(e.active, true) as active,
        e.source_hash as "sourceHash", e.held_run is not null as "isHeld", e.held_hash as "heldHash",
        coalesce(e.rejected and ${HAS_UNKNOWN_PLACE}, false) as "isLost",
+       ${IS_UNLOCATED} as "isUnlocated",
        coalesce(e.platform_state = 'in_service', false) as "isLocated",
        ${HAD_LEFT} as "hadLeft", e.account,
        e.acknowledged_hash as "acknowledgedHash",

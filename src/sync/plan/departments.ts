@@ -11,6 +11,7 @@ import { IS_UNLOCATED } from '../outbox/claim.ts'
 import { enterprisesIn } from '../outbox/employee.ts'
 import { addWork, PRIORITY, type Work } from '../outbox/outbox.ts'
 import { lastFullReading, lastPlanPassed } from '../runs/earlier-runs.ts'
+import { restoredSince } from '../runs/restored.ts'
 import {
   type CheckedPlan,
   EMPLOYEE_KINDS,
@@ -293,7 +294,8 @@ export async function unpassedEmployees(
   mapping: string | null = null,
 ): Promise<Message | null> {
   const last = await lastFullReading(db, source)
-  if (last !== null && (await lastPlanPassed(db, source.name))) {
+  const isSince = last !== null && !(await restoredSince(db, last.at))
+  if (isSince && (await lastPlanPassed(db, source.name))) {
     if (mapping === null || mapping === last.mapping) return null
     if (last.mapping !== null) return message('said.mapping_differs')
   }

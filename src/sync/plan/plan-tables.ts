@@ -17,7 +17,7 @@ import type { HrEmployeeRow, HrSource } from '../../hr/source.ts'
 import type { SourceScope } from '../../hr/sources.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../../lib/database.ts'
 import { ENDED_BY_HOLDER, isOneOf } from '../cases/cases.ts'
-import { HAS_UNKNOWN_PLACE } from '../outbox/claim.ts'
+import { HAS_UNKNOWN_PLACE, IS_UNLOCATED } from '../outbox/claim.ts'
 import { HELD_DECISION, hasSource, ONLY_HELD } from '../outbox/employee.ts'
 import { PRIORITY } from '../outbox/outbox.ts'
 import { DOUBTED } from '../runs/restored.ts'
@@ -271,7 +271,7 @@ select coalesce(s.enterprise_code, e.enterprise_code) as enterprise_code,
          when ${waits} then 'asked'
          -- Back to the row that the platform confirmed, while another one may be on its way to it.
          when s.hash <> e.source_hash and ${MAY_BE_SENT} then 'asked'
-         when not s.active then null
+         when not s.active and not ${IS_UNLOCATED} then null
          when ${recently(maxAgeMs)} then 'skipped'
          when ${everything} then 'asked'
        end as reason

@@ -39,6 +39,18 @@ export async function recentRestore(db: Pool): Promise<Date | null> {
   return rows[0]?.restored_at ?? null
 }
 
+/**
+ * Whether the database was restored since, noticed or not yet. A time that is still to come is of a clock that was put back.
+ */
+export async function restoredSince(db: ClientBase | Pool, at: Date): Promise<boolean> {
+  const { rows } = await db.query<{ restored: boolean }>(
+    `select dirsync.was_restored()
+            or exists (select from dirsync.deployment where restored_at between $1 and now()) as restored`,
+    [at],
+  )
+  return onlyRow(rows).restored
+}
+
 /** Condition on an employee `e`: the platform confirmed some row, but the database was restored since (see dirsync.doubt_memory). */
 export const DOUBTED = `e.acknowledged_hash = 'ffffffff-ffff-ffff-ffff-ffffffffffff'`
 
