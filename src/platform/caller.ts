@@ -28,7 +28,10 @@ export interface CallOptions {
   priority?: number
   /** Our time in milliseconds since 1970 after which it is no longer sent; it then fails with kind `aborted`. */
   sendBefore?: number
-  /** Asked each time its turn has come. If not, it is not sent, and fails with kind `aborted`; what this throws, the call throws. */
+  /**
+   * Asked once its turn has come, and again where a second turn comes late. If not, it is not sent, and fails with kind `aborted`; what
+   * this throws, the call throws.
+   */
   isStillWanted?: () => Promise<boolean>
   /** Called after each HTTP exchange. What it throws is logged, and changes nothing. */
   onCall?: (call: CallReport) => void
@@ -64,6 +67,10 @@ interface CallerParts {
 
 /** For how long a turn is good. */
 const TURN_MS = 50
+/** For how long the answer is good whether a call is still wanted. */
+const ANSWER_MS = 5000
+/** Place in the pacer's line of a call that has had its turn before. */
+const AHEAD = 0
 
 /** Makes single attempts: paced, signed, sent within a deadline, read, reported. It never retries. */
 export class PlatformCaller {
@@ -93,10 +100,7 @@ export class PlatformCaller {
     const { builder, clock, clockOffset, rateLimitedCodes } = this.#parts
     const wantedAt = performance.now()
     await this.#wantedTurn(operation.name, options)
-    const now = clock()
-    if (options.sendBefore !== undefined && now > options.sendBefore)
-      throw abortedError(operation.name, new Error('it waited too long to be sent'))
-    const timestamp = Math.floor((now + clockOffset.appliedMs) / 1000)
+    const timestamp = Math.floor((clock() + clockOffset.appliedMs) / 1000)
     const request = builder.build(operation, texts, timestamp, token)
     const sentAt = performance.now()
     const exchange: Exchange = { operation: operation.name, sentAt, waitedMs: sentAt - wantedAt }
@@ -121,17 +125,25 @@ export class PlatformCaller {
     return this.#agent.close()
   }
 
-  /** Waits for the pacer, and asks whether the call is still wanted. A turn that passed meanwhile is taken again, once. */
+  /**
+   * Waits for the pacer, and asks whether the call is still wanted. A turn that passed meanwhile is taken again, and if that comes late,
+   * it is asked again. Each answer is good for twice as long as the one before: this ends at any rate.
+   */
   async #wantedTurn(operation: string, options: CallOptions): Promise<void> {
     await this.#turn(operation, options)
     if (!options.isStillWanted) return
-    const askedAt = performance.now()
-    if (!(await options.isStillWanted()))
-      throw abortedError(operation, new Error('it is not wanted any more'))
-    if (performance.now() - askedAt > TURN_MS) await this.#turn(operation, options)
+    for (let goodForMs = ANSWER_MS; ; goodForMs *= 2) {
+      const askedAt = performance.now()
+      if (!(await options.isStillWanted()))
+        throw abortedError(operation, new Error('it is not wanted any more'))
+      const answeredAt = performance.now()
+      if (answeredAt - askedAt <= TURN_MS) return
+      await this.#turn(operation, { ...options, priority: AHEAD })
+      if (performance.now() - answeredAt <= goodForMs) return
+    }
   }
 
-  /** Waits for the pacer. */
+  /** Waits for the pacer, unless that takes too long. */
   async #turn(operation: string, options: CallOptions): Promise<void> {
     try {
       await this.#parts.pacer.acquire({ operation, ...options })
@@ -140,6 +152,9 @@ export class PlatformCaller {
       if (!(error instanceof CallsPausedError)) throw abortedError(operation, error)
       throw new PlatformError({ kind: 'paused', operation, outcomeKnown: true }, error)
     }
+    const { sendBefore } = options
+    if (sendBefore !== undefined && this.#parts.clock() > sendBefore)
+      throw abortedError(operation, new Error('it waited too long to be sent'))
   }
 
   async #exchange(

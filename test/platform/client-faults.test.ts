@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { CallOutcome, PacerClosedError } from '../../src/pacing/pacer.ts'
 import { LocalPacer } from '../../src/platform/caller.ts'
 import { type CallReport, PlatformClient, type PlatformClientOptions } from '../../src/platform/client.ts'
@@ -609,8 +609,8 @@ test('every exchange is reported with operation, code, status and duration', asy
 })
 
 describe('whether a call is still wanted', () => {
-  const update = (isStillWanted: () => Promise<boolean>) =>
-    client.employees.update({ userid: 'u1', name: 'n' }, { isStillWanted })
+  const update = (isStillWanted: () => Promise<boolean>, signal?: AbortSignal) =>
+    client.employees.update({ userid: 'u1', name: 'n' }, { isStillWanted, ...(signal && { signal }) })
 
   test('is asked when its turn has come, and what is not wanted is not sent', async () => {
     client = connect()
@@ -639,5 +639,68 @@ describe('whether a call is still wanted', () => {
     const passed = turns.slice(1, 4).filter(at => known - at > 50)
     expect(passed.length).toBeGreaterThan(1)
     expect(turns.slice(4)).toHaveLength(passed.length)
+  })
+
+  /** A platform whose turns for an update come after so many seconds, one after the other, and each answer after two. */
+  function slowly(...seconds: number[]) {
+    const now = performance.now.bind(performance)
+    let passed = 0
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + passed * 1000)
+    onTestFinished(() => clock.mockRestore())
+    const turns: (number | undefined)[] = []
+    const pacer = new LocalPacer(100_000)
+    const taken = pacer.acquire.bind(pacer)
+    pacer.acquire = async request => {
+      await taken(request)
+      if (request.operation !== 'employee/update') return
+      passed += seconds[turns.length] ?? seconds.at(-1) ?? 0
+      turns.push(request.priority)
+    }
+    client = connect({ pacer })
+    let asked = 0
+    const answer = async (isWanted: (times: number) => boolean) => {
+      asked += 1
+      passed += 2
+      return isWanted(asked)
+    }
+    return { turns, answer, asked: () => asked }
+  }
+  const sent = () => platform.of('employee/update').length
+
+  test('is asked again where the second turn, which goes ahead of others, came long after the answer', async () => {
+    const { turns, answer } = slowly(0, 600)
+    const options = { priority: 5, isStillWanted: () => answer(times => times < 2) }
+    const failure = await failureOf(client.employees.update({ userid: 'u1', name: 'n' }, options))
+    expect(failure).toMatchObject({ kind: 'aborted', outcomeKnown: true })
+    expect(sent()).toBe(0)
+    expect(turns).toEqual([5, 0])
+  })
+
+  test('is not asked for ever where every turn takes long', async () => {
+    const { answer, asked } = slowly(60)
+    await update(() => answer(() => true))
+    expect(sent()).toBe(1)
+    expect(asked()).toBe(5)
+  })
+
+  test('is not asked of a call that is too late by then, or was aborted', async () => {
+    const { answer, asked } = slowly(0, 600)
+    const late = { sendBefore: Date.now() - 1, isStillWanted: () => answer(() => true) }
+    expect(await failureOf(client.employees.update({ userid: 'u1', name: 'n' }, late))).toMatchObject({
+      kind: 'aborted',
+    })
+    expect(asked()).toBe(0)
+    const stopping = new AbortController()
+    const aborted = update(
+      () =>
+        answer(() => {
+          stopping.abort(new Error('the process stops'))
+          return true
+        }),
+      stopping.signal,
+    )
+    expect(await failureOf(aborted)).toMatchObject({ kind: 'aborted', outcomeKnown: true })
+    expect(asked()).toBe(1)
+    expect(sent()).toBe(0)
   })
 })
