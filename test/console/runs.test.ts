@@ -5,6 +5,7 @@ import { addToken, revokeToken } from '../../src/console/auth/tokens.ts'
 import { MOST_CASES_COUNTED, readRunStory } from '../../src/console/runs/story.ts'
 import { RunWatch } from '../../src/console/runs/watch.ts'
 import { createPool } from '../../src/lib/database.ts'
+import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
 import { type Message, message } from '../../src/texts/message.ts'
 import { ConsoleUnderTest, silent } from './console-under-test.ts'
 
@@ -604,6 +605,29 @@ describe('a part of a stored plan', () => {
       expect((await seen(`/runs/${id}`)).json()).toMatchObject({ undecided: 0 })
     },
   )
+
+  test('that has cases: the held run has them, too, wherever they are listed', async () => {
+    const id = await held()
+    const { part } = (await api('POST', `/runs/${id}/approve-part`, { body: { keys: ['p1'] } })).json()
+    await api('POST', `/runs/${id}/approve`, { body: {} })
+    await console.pool.query(`update dirsync.sync_run set state = 'running' where part_of = $1`, [id])
+    await console.pool.query(
+      `insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, first_run_id,
+                                        last_run_id)
+       values ('employee', 'p1', 'update-employee', 'internal_error', '[]', '[]', $1, $1)`,
+      [part],
+    )
+    for (const _ of ['parts', 'held']) await finishRuns(console.pool)
+    const run = (await seen(`/runs/${id}`)).json()
+    expect(run).toMatchObject({
+      state: 'done',
+      cases_by_category: { internal_error: 1 },
+      dead_letters: [{ entity_key: 'p1' }],
+      dead_letters_total: 1,
+      figures: { new_cases: 1 },
+    })
+    expect((await seen(`/cases?run=${id}`)).json().items).toMatchObject([{ entity_key: 'p1' }])
+  })
 
   test('is in the audit in the language of who reads it', async () => {
     const id = await held()

@@ -3,7 +3,7 @@ import { emptyShare, type SourceStatistics } from '../../directory/hash.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { runTimeLeft, type TimeLeft } from '../../sync/health/time-left.ts'
 import { FULL_READING } from '../../sync/runs/earlier-runs.ts'
-import { LEFT, PLANNED_UNTIL, type PlanSummary, type RunResult } from '../../sync/runs/run.ts'
+import { LEFT, PLANNED_UNTIL, type PlanSummary, type RunResult, runAndParts } from '../../sync/runs/run.ts'
 import { usableRows } from '../../sync/runs/safety.ts'
 import { CommandRow } from '../audit/entries.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
@@ -100,9 +100,9 @@ export async function readRunStory(
     ),
     db.query<RunStory['dead_letters'][number] & { total: number }>(
       `with mine as (
-         (select id from dirsync.dead_letter where last_run_id = $1 limit $2)
+         (select id from dirsync.dead_letter where last_run_id = any (${runAndParts('$1')}) limit $2)
          union
-         (select id from dirsync.dead_letter where first_run_id = $1 limit $2)
+         (select id from dirsync.dead_letter where first_run_id = any (${runAndParts('$1')}) limit $2)
        ), first as (
          select id from mine order by id limit ${CASES}
        )
@@ -162,8 +162,9 @@ export async function readRunComparison(
             case when r.result ? 'calls' then ${sumIn('calls')} end as calls,
             case when r.result ? 'calls' then ${sumIn('waitedMs')} end as waited_ms,
             case when r.result ? 'calls' then ${sumIn('rateLimited')} end as rate_limited,
-            (select count(*) from (select from dirsync.dead_letter d where d.first_run_id = r.id
-                                   limit ${MOST_CASES_COUNTED}) d)::int as new_cases
+            (select count(*) from (
+               select from dirsync.dead_letter d where d.first_run_id = any (${runAndParts('r.id')})
+               limit ${MOST_CASES_COUNTED}) d)::int as new_cases
      from (select * from run union all select * from before) r
      order by r.id desc`,
     [id],

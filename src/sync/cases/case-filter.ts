@@ -4,6 +4,7 @@ import type { PlaceValue } from '../../lib/database.ts'
 import { likeBeginning, likeText, lowerAscii } from '../../lib/text.ts'
 import { periodMs } from '../../lib/time-text.ts'
 import { worded } from '../../texts/message.ts'
+import { runAndParts } from '../runs/run.ts'
 import { CASE_STATES, type CaseState, openStates, UNRESOLVED } from './cases.ts'
 
 /** Filters of cases: from the console's URL, for a bulk action, and as SQL. */
@@ -236,6 +237,6 @@ function isOfOne(names: readonly string[], place: PlaceValue): string {
 }
 
 function wasIn(run: number, place: PlaceValue): string {
-  const id = place(run)
-  return `(d.first_run_id = ${id} or d.last_run_id = ${id})`
+  const runs = runAndParts(place(run))
+  return `(d.first_run_id = any (${runs}) or d.last_run_id = any (${runs}))`
 }

@@ -18,7 +18,7 @@ import { type SaidKey, saidBy, toStore } from '../../texts/message.ts'
 import { keyList, MOST_KEYS, soughtText } from '../cases/case-filter.ts'
 import type { Work } from '../outbox/outbox.ts'
 import { UNFINISHED } from '../outbox/outcome.ts'
-import { HELD_RUNS } from '../runs/run.ts'
+import { HELD_RUNS, runAndParts } from '../runs/run.ts'
 
 /**
  * The stored plan of a held run beside HR. The plan itself keeps only hashes, so HR's rows are needed to tell which fields
@@ -423,7 +423,7 @@ async function storePage(
        -- Parts that were approved before have copies of their rows.
        update dirsync.planned_work w set from_department = p."from", department = p.department, fields = p.fields
        from page p
-       where w.run_id = any (array(select $1 union all select id from dirsync.sync_run where part_of = $1))
+       where w.run_id = any (${runAndParts('$1')})
          and w.operation = $3 and w.enterprise_code = p.code and w.entity_key = p.key
      )
      update dirsync.plan_reading r

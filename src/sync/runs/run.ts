@@ -566,6 +566,11 @@ export const NOT_BEGUN = `(w.decision_id is null or exists (
   select from dirsync.plan_decision d join dirsync.sync_run p on p.id = d.part_run
   where d.id = w.decision_id and p.state in ('requested', 'planning')))`
 
+/** SQL: the number of a run, and those of the runs that send parts of its plan. */
+export function runAndParts(id: string): string {
+  return `array(select ${id} union all select id from dirsync.sync_run where part_of = ${id})`
+}
+
 /** Condition on a run `r`: its plan is decided in parts, and not all of them have begun. */
 export const IN_PARTS = `(r.undecided is not null
   and (r.state = 'held' or r.state = 'running' and exists (
