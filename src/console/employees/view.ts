@@ -29,7 +29,8 @@ export function employeeShown(ask: Ask, employee: EmployeeResult): Shown {
   // Live updates show dirsync's own data; HR is read once per page, not at each update, unless it has news.
   const url = `${path}?hr=no${employee.run ? `&run=${employee.run.id}` : ''}`
   const urlOf = (part: string) =>
-    part === 'now' && (newsOfHr(employee) !== null || employee.hr === 'unknown')
+    part === 'now' &&
+    (newsOfHr(employee) !== null || employee.hr === 'unknown' || employee.status === 'unknown')
       ? url.replace('hr=no', 'hr=yes')
       : url
   // An explanation describes one moment, so nothing on its page is updated.
@@ -256,8 +257,10 @@ function todoOf(ask: Ask, employee: EmployeeResult, status: 'held' | 'rejected')
   const { hr, record } = employee
   if (record?.held?.has_source === false)
     return ask.t(status === 'held' ? 'employees.now.held.no_source' : 'employees.now.no_source')
-  const gone = hr === 'left' ? 'left' : hr === 'absent' ? 'vanished' : null
-  if (gone === null && waitingUpdateOf(employee)?.named) return waitsFor(ask, employee)
+  const isRead = hr !== 'not_asked' && hr !== 'unknown'
+  const said = hr === 'left' ? 'left' : hr === 'absent' ? 'vanished' : null
+  const gone = isRead ? said : record?.held?.gone
+  if (!gone && waitingUpdateOf(employee)?.named) return waitsFor(ask, employee)
   return ask.t(`employees.now.${gone ?? status}.remedy`)
 }
 

@@ -62,6 +62,24 @@ test('“Sync now” sends nothing about a leaver, though the change was rejecte
   expect(body).toContain('Rejected with run 7')
 })
 
+test('what HR has said of an employee stands there also once the page is refreshed', async () => {
+  expect(await pageOf('nobody')).toContain('hx-get="/employees/nobody?hr=yes" hx-trigger="moved"')
+  await console.pool.query(`
+    insert into dirsync.sync_run (id, kind, state, requested_by) overriding system value values (6, 'changes', 'held', 'cron');
+    insert into dirsync.employee (userid, source_hash, acknowledged_hash, held_run, held_hash, held_gone)
+      select userid, h, h, 6, hash, true
+      from (values ('goes', gen_random_uuid()), ('went', null)) as row (userid, hash), gen_random_uuid() as h`)
+  for (const [userid, remedy] of [
+    ['goes', 'Nothing is sent about leavers.'],
+    ['went', 'Nothing is sent. If the employee should be there'],
+    ['e1', 'Nothing is sent about leavers.'],
+  ] as const) {
+    const body = await pageOf(`${userid}?hr=no`)
+    expect(body).toContain(remedy)
+    expect(body).not.toMatch(/sends this employee alone|sends it anyway/)
+  }
+})
+
 test('the moment of a confirmation is not called one of the employee, who may never have been in sync', async () => {
   await console.pool.query(`update dirsync.employee set acknowledged_at = now()`)
   for (const body of [await pageOf('e1'), (await console.browse('viewer', 'GET', '/employees')).body]) {
