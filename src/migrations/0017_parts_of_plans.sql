@@ -457,7 +457,8 @@ begin
   else
     rest := was.undecided - decided;
   end if;
-  sends := exists (select from dirsync.plan_decision d where d.run_id = run and d.approved);
+  sends := exists (select from dirsync.plan_decision d
+                   where d.run_id = run and d.approved and d.returned < d.planned);
   if rest > 0 then
     update dirsync.sync_run r set undecided = rest where r.id = run;
   else

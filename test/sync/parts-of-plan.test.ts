@@ -428,6 +428,19 @@ describe('a part of a held plan', () => {
       },
     )
 
+    test('and its held run is rejected with the rest when nothing of it was sent', async () => {
+      const id = await held()
+      const part = await approve(id, keys('e0', 'e1'))
+      await planAll()
+      await cancel(part)
+      await reject(id, { key: 'e' })
+      expect(await run(id)).toMatchObject({
+        state: 'rejected',
+        approved: false,
+        finishedAt: expect.any(Date),
+      })
+    })
+
     test('when HR had restored all the rest meanwhile', async () => {
       const id = await held()
       const part = await approve(id, keys('e0', 'e1'))
