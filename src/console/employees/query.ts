@@ -15,7 +15,7 @@ import { type EmployeeView, lookAt } from './compared.ts'
 import { HR_MS, type Knows } from './key.ts'
 import { countStatuses, LISTED, ListedEmployee, listEmployees } from './list.ts'
 import { findPeople, HR_NOT_ASKED, HrFailure, HrLeftOut, HrSearch } from './search.ts'
-import { STEP_TEXTS, STEPS, type Step, stepsNow, stepsOf } from './steps.ts'
+import { STEP_TEXTS, STEPS, type Step, stepsNotReached, stepsNow, stepsOf } from './steps.ts'
 import { EmployeeStatus, EmployeeStory, employeeStatusOf, readEmployeeStory } from './story.ts'
 
 // The list
@@ -219,5 +219,6 @@ export function stepsOfRun(run: RunState, story: EmployeeStory): Step[] {
   if (attempts.length > 0) return stepsOf({ ...story, attempts })
   if (run.state === 'requested' || run.state === 'planning')
     return stepsOf({ ...story, attempts: [], record: null, pending: [] })
+  if (run.state === 'failed' || run.state === 'cancelled') return stepsNotReached()
   return stepsOf({ ...story, attempts: [] })
 }

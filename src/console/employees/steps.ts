@@ -82,6 +82,11 @@ export function stepsNow(story: EmployeeStory): Step[] {
   return stepsOf(attempt && isPast(attempt, story) ? { ...story, attempts: [] } : story)
 }
 
+/** Those of a run that ended before it came to the employee. */
+export function stepsNotReached(): Step[] {
+  return STEPS.map(step => ({ step, at: null, ...NOT_REACHED }))
+}
+
 const COMES_BACK: ReadonlySet<string> = new Set(['retry', 'wait', 'halted', 'replan'])
 
 /** Whether other work has been planned since, or the employee is out of sync or in sync for another reason. */

@@ -194,6 +194,13 @@ describe('the steps of a run that was started for an employee', () => {
     expect(texts(state, earlier)).not.toContain('sent_fields')
   })
 
+  test.each(['failed', 'cancelled'])('are not reached where it has %s without an attempt', state => {
+    expect(new Set(texts(state, { ...story, attempts: [attempt(6, 'updated')] }))).toEqual(
+      new Set(['not_reached']),
+    )
+    expect(texts(state, { ...story, attempts: [attempt(7, 'updated')] })[4]).toBe('sent_fields')
+  })
+
   test('show the work that waits, then the attempt of this run alone', () => {
     const pending = [
       {
