@@ -43,17 +43,16 @@ export function employeeShown(ask: Ask, employee: EmployeeResult): Shown {
     aside: { nameOf: key },
     actions: [
       actionForm(ask, { to: `${path}/explain`, label: t('employees.explain'), role: 'reviewer' }),
-      // It would fail: nobody reads their enterprise.
-      ...(employee.status === 'no_source'
-        ? []
-        : [
+      ...(canBeSynced(employee)
+        ? [
             actionForm(ask, {
               to: `${path}/sync`,
               label: t('employees.sync'),
               role: 'reviewer',
               tone: 'main',
             }),
-          ]),
+          ]
+        : []),
       revealForm(ask, path, employee),
     ],
     blocks: [
@@ -73,11 +72,16 @@ export function employeeShown(ask: Ask, employee: EmployeeResult): Shown {
         commands: t('common.details'),
         lines: [
           ...(first ? [`dead-letters show ${first.id}`] : []),
-          ...(employee.status === 'no_source' ? [] : [`resync --employee ${name} --wait`]),
+          ...(canBeSynced(employee) ? [`resync --employee ${name} --wait`] : []),
         ],
       },
     ],
   }
+}
+
+/** It fails where no source has the enterprise. A user id that no run has seen may turn out to be of another enterprise. */
+function canBeSynced({ has_source, status }: EmployeeResult): boolean {
+  return has_source || status === 'unknown'
 }
 
 /** What would be sent now, alone. */
@@ -198,7 +202,8 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
       const news = newsOf(ask, employee)
       if (news && newsOfHr(employee) === 'back') return [news]
       if (record?.held) return [chip, rejectedNotice(ask, employee)]
-      return [chip, ...(first ? ofCase : [news ?? notice(ask, 'info', status)])]
+      const remedy = employee.has_source ? status : 'no_source'
+      return [chip, ...(first ? ofCase : [news ?? notice(ask, 'info', status, remedy)])]
     }
     case 'unknown':
       return employee.hr === 'absent'
@@ -248,8 +253,8 @@ type Noticed =
   | 'nowhere'
   | 'unknown'
 
-function notice({ t }: Ask, tone: 'info' | 'warn', name: Noticed): Block {
-  return { notice: tone, title: t(`employees.now.${name}`), todo: t(`employees.now.${name}.remedy`) }
+function notice({ t }: Ask, tone: 'info' | 'warn', name: Noticed, remedy = name): Block {
+  return { notice: tone, title: t(`employees.now.${name}`), todo: t(`employees.now.${remedy}.remedy`) }
 }
 
 /** What to do about an undecided or rejected change: leavers are never sent. */

@@ -244,6 +244,21 @@ test('one whose change is held or rejected is promised nothing as long as no HR 
   const rejected = await pageOf('homeless?enterprise=EX')
   expect(rejected).not.toContain('sends it anyway')
   expect(rejected).toContain('so no run looks at them')
+  // It would fail.
+  for (const page of [body, rejected]) expect(page).not.toMatch(/Sync now<\/|resync --employee/)
+})
+
+test('no sync is offered, which would fail, for one who has left and whose enterprise no HR source has', async () => {
+  await console.pool.query(`
+    insert into dirsync.employee (enterprise_code, userid, source_hash, active, vanished_at)
+      values ('EX', 'parted', gen_random_uuid(), false, null), ('EX', 'faded', gen_random_uuid(), true, now())`)
+  expect(await pageOf('EX~1parted')).toMatch(/Sync now<\//)
+  await hasSource('E1')
+  for (const key of ['EX~1parted', 'EX~1faded']) {
+    const body = await pageOf(`${key}?hr=no`)
+    expect(body).not.toMatch(/Sync now|resync --employee/)
+    expect(body).toContain('Name the enterprise in the file of HR_SOURCES again.')
+  }
 })
 
 test('one who waits is told to go nowhere while no process can send it', async () => {
