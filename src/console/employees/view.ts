@@ -231,7 +231,7 @@ function newsOfHr({
 /** What HR and the platform say just now, where it contradicts the status that dirsync has stored. */
 function newsOf(ask: Ask, employee: EmployeeResult): Block | null {
   const { t } = ask
-  const { status, hr, platform, fields } = employee
+  const { status, hr, platform, fields, row_confirmed } = employee
   const news = newsOfHr(employee)
   if (news === 'left' || news === 'vanished') return notice(ask, 'info', news)
   if (news === 'back') return { text: { tone: 'busy', text: t('employees.now.back') } }
@@ -239,7 +239,10 @@ function newsOf(ask: Ask, employee: EmployeeResult): Block | null {
     return platform === 'in_service' ? { text: { tone: 'busy', text: t('employees.now.activated') } } : null
   if (status === 'in_sync' && platform === 'absent') return notice(ask, 'info', 'awaiting_activation')
   if (status === 'in_sync' && hr === 'present' && fields.some(({ status }) => status === 'to_send'))
-    return { text: { tone: 'busy', text: t('employees.now.differs') } }
+    // Only a full run looks at whom HR has not changed.
+    return {
+      text: { tone: 'busy', text: t(`employees.now.${row_confirmed ? 'differs_there' : 'differs'}`) },
+    }
   return news === 'changed' ? { text: { tone: 'busy', text: t('employees.now.changed') } } : null
 }
 

@@ -55,6 +55,8 @@ export const employees = {
   'employees.now.in_sync': 'In sync: the platform has confirmed what HR has.',
   'employees.now.was_in_sync': 'HR cannot be read now. The platform confirmed what HR had, last',
   'employees.now.differs': 'HR and the platform differ. The next run whose plan passes sends the change.',
+  'employees.now.differs_there':
+    'HR and the platform differ. HR has not changed the row: the next full run, or “Sync now”, sends what it has.',
   'employees.now.changed':
     'HR has changed the row since the platform confirmed it. The next run looks at it.',
   'employees.now.asked_anew': 'The platform is about to be asked again; the work is in the outbox.',

@@ -54,6 +54,8 @@ export const employees = {
   'employees.now.in_sync': '已同步：平台已确认与人事系统一致。',
   'employees.now.was_in_sync': '现在无法读取人事系统。平台最近一次确认与其一致：',
   'employees.now.differs': '人事系统与平台不一致，将由下一次通过计划的同步任务发送。',
+  'employees.now.differs_there':
+    '人事系统与平台不一致。人事数据没有变更，将由下一次全量同步发送；也可点击“立即同步”。',
   'employees.now.changed': '平台确认之后人事数据又有变更，将由下一次同步任务处理。',
   'employees.now.asked_anew': '正在等待重新核对，已在待发送队列中。',
   'employees.now.halted': '同步已停止：{message}',

@@ -159,6 +159,17 @@ test('an employee is not called in sync when HR, read just now, has another row 
     // Nor is it when something happens while the page is open.
     expect(body).toContain(`hx-get="/employees/${userid}?hr=yes" hx-trigger="moved" hx-select="#now"`)
   }
+  // A run of changes does not look at whom HR has not changed.
+  await console.pool.query(`update public.staff set name = 'Third' where userid = 'renamed'`)
+  for (const [userid, said] of [
+    ['same', 'HR has not changed the row: the next full run, or “Sync now”, sends what it has.'],
+    ['renamed', 'The next run whose plan passes sends the change.'],
+  ] as const) {
+    await platform.employs(userid)
+    const body = await comparedOf(userid)
+    expect(body).not.toContain(inSync)
+    expect(body).toContain(`HR and the platform differ. ${said}`)
+  }
 })
 
 test('nothing is to be reviewed where the case of the whole enterprise was ignored', async () => {
