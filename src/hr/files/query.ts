@@ -190,18 +190,39 @@ async function parsed(sql: string): Promise<Parse> {
 /** The function whose argument names a table. */
 const NAMING = 'query_table'
 
-/** Its tables include names of common table expressions, which does no harm. A text that is no SELECT has no tree. */
+/** A node of DuckDB's parse, as far as it matters here. */
+interface TreeNode {
+  type?: unknown
+  table_name?: unknown
+  schema_name?: unknown
+  function_name?: unknown
+  cte_map?: { map: { key: string; value: unknown }[] }
+  cte_name?: string
+}
+
+/** A text that is no SELECT has no tree. */
 function readTree(tree: { error: boolean }): Parse {
   const tables = new Set<string>()
   const functions = new Set<string>()
-  const visit = (node: unknown): void => {
+  /** @param hidden names that mean a common table expression there, and no table */
+  const visit = (node: unknown, hidden: readonly string[]): void => {
     if (typeof node !== 'object' || node === null) return
-    const { type, table_name, function_name } = node as Record<string, unknown>
-    if (type === 'BASE_TABLE') tables.add(String(table_name).toLowerCase())
+    const { type, table_name, schema_name, function_name, cte_map, cte_name, ...children } = node as TreeNode
+    let known = hidden
+    // One that is not recursive does not see itself: `with staff as (select * from staff)` reads the table.
+    for (const { key, value } of cte_map?.map ?? []) {
+      visit(value, known)
+      known = [...known, key.toLowerCase()]
+    }
+    const table = String(table_name).toLowerCase()
+    if (type === 'BASE_TABLE' && (schema_name !== '' || !known.includes(table))) tables.add(table)
     if (function_name !== undefined) functions.add(String(function_name).toLowerCase())
-    for (const child of Object.values(node)) visit(child)
+    for (const [name, child] of Object.entries(children)) {
+      const isRepeated = type === 'RECURSIVE_CTE_NODE' && name === 'right'
+      visit(child, isRepeated ? [...known, String(cte_name).toLowerCase()] : known)
+    }
   }
-  visit(tree)
+  visit(tree, [])
   const isSure = !tree.error && !functions.has(NAMING)
   return { tables: isSure ? tables : null, acting: [...functions].find(name => ACTS.test(name)) }
 }

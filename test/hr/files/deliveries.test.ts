@@ -360,6 +360,24 @@ describe('while the next delivery is not complete', () => {
     expect(await levels(source)).toEqual(['N1', 'N2'])
   })
 
+  test('the name of a common table expression is no file, whether or not the folder has one of that name', async () => {
+    const hr = await delivered({ complete: { marker: '_OK' } })
+    await hr.deliver('staff.csv', GOOD)
+    await hr.deliver('_OK', '')
+    const named = `with recursive "First" as (from staff), active as (from first),
+      staff as (from staff union from staff)
+      select id as userid, name from active join (from staff) using (id, name)`
+    const source = hr.source(named)
+    expect((await source.lookup([key('1')])).size).toBe(1)
+    await unlink(join(hr.folder, '_OK'))
+    await hr.deliver('staff.csv', 'id,name\n1,A\n')
+    expect(await incomplete(hr, named)).toBe('the marker _OK is missing')
+    expect((await source.lookup([key('1'), key('2')])).size).toBe(2)
+    await hr.deliver('active.csv', 'id\n1,2\n')
+    await hr.deliver('_OK', '')
+    expect(await hr.rows(named)).toHaveLength(1)
+  })
+
   test('a file whose name has other capitals than before is the same one', async () => {
     const hr = await delivered()
     await hr.deliver('Staff.csv', GOOD)
