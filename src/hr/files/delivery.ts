@@ -96,9 +96,8 @@ export class Deliveries {
       ? refreshing
       : Promise.race([refreshing, afterMs(timeoutMs, () => ({ kept: this.#kept, problem: null }))]))
     const { kept, problem } = refreshed
-    const unread = kept && tables && tablesOf(kept, tables).find(({ isThere }) => !isThere)
-    if (kept === null || unread || (problem !== null && (isForRun || !hasTables(kept, tables))))
-      throw new HrDeliveryError(this.folder, problem ?? unread?.problem ?? null)
+    if (kept === null || (problem !== null && (isForRun || !hasTables(kept, tables))))
+      throw new HrDeliveryError(this.folder, problem)
     this.#readers.set(kept, (this.#readers.get(kept) ?? 0) + 1)
     return kept
   }
@@ -172,8 +171,7 @@ export class Deliveries {
       if (refused !== null) return { ...looked, kept: this.#kept, problem: refused }
     }
     const kept = this.#kept
-    const broken = kept && tablesOf(kept, tables).find(table => table.problem !== null)
-    return { ...looked, kept, problem: broken?.problem ?? null }
+    return { ...looked, kept, problem: (kept && brokenOf(kept, files, tables)?.problem) ?? null }
   }
 
   #noteSeen({ files }: Folder, now: Date): void {
@@ -270,8 +268,9 @@ export class Deliveries {
     const work = join(place, `.${randomUUID()}`)
     const startedAt = performance.now()
     await mkdir(work, { mode: 0o700 })
-    // A table that is gone, and was never named by a mapping, is dropped.
-    const stays = (table: KeptTable) => table.isNamed || folder.files.some(({ name }) => name === table.file)
+    // Of a file that is gone only a table stays that was read, and that a mapping named.
+    const stays = ({ file, isThere, isNamed }: KeptTable) =>
+      (isThere && isNamed) || folder.files.some(({ name }) => name === file)
     const before = this.#kept && { path: this.#kept.path, tables: this.#kept.tables.filter(stays) }
     try {
       const { database, tables } = await readIn(
@@ -279,8 +278,7 @@ export class Deliveries {
         this.#settings,
         work,
       )
-      const isOne = ({ root }: KeptTable) => files.some(({ table }) => isSameTable(table, root))
-      const broken = tablesOf({ tables }, wanted).find(table => table.problem !== null && isOne(table))
+      const broken = brokenOf({ tables }, files, wanted)
       const refused = broken?.problem && {
         problem: broken.problem,
         until: broken.state === UNOPENED ? performance.now() + TRY_AGAIN_MS : Number.POSITIVE_INFINITY,
@@ -341,20 +339,34 @@ export interface RefreshResult {
   hidden: HiddenFile | null
 }
 
-/** The tables of a delivery that a query reads; one that could never be read stands for all sheets of its workbook. */
+/** The tables of a delivery that a query reads; one that could never be read stands for the sheets that its workbook may have. */
 export function tablesOf({ tables }: Pick<Kept, 'tables'>, wanted: Tables): KeptTable[] {
   if (wanted === null) return [...tables]
+  const names = new Set(tables.map(({ name }) => name.toLowerCase()))
   const isWanted = ({ name, isThere }: KeptTable) => {
     const table = name.toLowerCase()
-    return wanted.has(table) || (!isThere && [...wanted].some(other => other.startsWith(`${table}_`)))
+    const isItsSheet = (other: string) => !names.has(other) && other.startsWith(`${table}_`)
+    return wanted.has(table) || (!isThere && [...wanted].some(isItsSheet))
   }
   return tables.filter(isWanted)
+}
+
+/** A table that a query reads and that does not have the content of its file, which is one of the given. */
+function brokenOf(
+  kept: Pick<Kept, 'tables'>,
+  files: readonly DataFile[],
+  wanted: Tables,
+): KeptTable | undefined {
+  const isOne = ({ root }: KeptTable) => files.some(({ table }) => isSameTable(table, root))
+  return tablesOf(kept, wanted).find(table => table.problem !== null && isOne(table))
 }
 
 /** Whether all tables of a query exist, of whichever delivery. */
 function hasTables(kept: Kept | null, wanted: Tables): boolean {
   if (kept === null || wanted === null) return kept !== null
-  return [...wanted].every(table => kept.tables.some(({ name }) => name.toLowerCase() === table))
+  return [...wanted].every(table =>
+    kept.tables.some(({ name, isThere }) => isThere && name.toLowerCase() === table),
+  )
 }
 
 /** Whether the kept table was made from the file's current state, or says why that failed. */

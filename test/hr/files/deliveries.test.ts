@@ -599,23 +599,45 @@ describe('only what a mapping reads is judged', () => {
     expect(await hr.rows(SQL)).toHaveLength(2)
   })
 
-  test('a sheet that cannot be read blocks no other', async () => {
+  test.each([
+    ['a', 'staff', 'staff_Notes', ['Staff', 'Notes']],
+    ['a first', 'staff_Staff', 'staff', ['Notes', 'Staff']],
+  ])('%s sheet that cannot be read blocks no other', async (_, good, broken, names) => {
     const hr = await delivered()
     const cell = (value: string) => `<c t="inlineStr"><is><t>${value}</t></is></c>`
     const rows = [cell('id') + cell('name'), cell('1') + cell('A')]
     const wide = [...rows, cell('2') + cell('B') + cell('lost')]
-    await hr.deliver(
-      'staff.xlsx',
-      workbook([
-        { name: 'Staff', rows },
-        { name: 'Notes', rows: wide },
-      ]),
-    )
-    expect(await hr.rows(SQL)).toHaveLength(1)
-    expect(await incomplete(hr, 'select id as userid, name from "staff_Notes"')).toMatch(
+    const sheets = names.map(name => ({ name, rows: name === 'Staff' ? rows : wide }))
+    await hr.deliver('staff.xlsx', workbook(sheets))
+    expect(await hr.rows(`select id as userid, name from "${good}"`)).toHaveLength(1)
+    expect(await incomplete(hr, `select id as userid, name from "${broken}"`)).toMatch(
       /has more values in row 3/,
     )
   })
+
+  test.each(['xlsx', 'csv'])(
+    'a broken .%s whose name another table begins with blocks it neither beside it nor once it is gone',
+    async extension => {
+      const hr = await delivered()
+      const active = 'select id as userid, name from staff_active'
+      const book = `staff.${extension}`
+      await hr.deliver(book, 'id,name\n1')
+      await hr.deliver('staff_active.csv', GOOD)
+      // A mapping named it, and a list of all files, as of `hr init`, has read it.
+      expect(await incomplete(hr)).toContain(book)
+      const server = hrServer(`files:${hr.folder}`, pino({ level: 'silent' }), hr.settings)
+      onTestFinished(() => server.close())
+      expect((await server.tables()).map(({ name }) => name)).toEqual(['staff_active'])
+      expect(await hr.rows(active)).toHaveLength(2)
+      expect((await hr.source(active).lookup([key('1'), key('2')])).size).toBe(2)
+      await hr.deliver('staff_active.csv', 'id,name\n1,A\n')
+      expect(await hr.rows(active)).toHaveLength(1)
+      await unlink(join(hr.folder, book))
+      expect((await errorOf(hr.rows(SQL))).message).toMatch(/^employees\.sql:.* staff /)
+      await hr.deliver('staff_active.csv', GOOD)
+      expect(await hr.rows(active)).toHaveLength(2)
+    },
+  )
 
   test('a file that is still written keeps no other waiting', async () => {
     const hr = await delivered()
