@@ -166,7 +166,7 @@ export class Deliveries {
     const problem = this.#incompleteness(folder, files, tables, now)
     if (problem !== null) return { ...looked, kept: this.#kept, problem }
     const before = this.#kept
-    if (before === null || !files.every(file => isCurrent(before, file))) {
+    if (before === null || !files.every(file => isCurrent(before, file)) || !areNamed(before, tables)) {
       const refused = await this.#tryReadIn(folder, files, tables)
       if (refused !== null) return { ...looked, kept: this.#kept, problem: refused }
     }
@@ -271,10 +271,14 @@ export class Deliveries {
     // Of a file that is gone only a table stays that was read, and that a mapping named.
     const stays = ({ file, isThere, isNamed }: KeptTable) =>
       (isThere && isNamed) || folder.files.some(({ name }) => name === file)
-    const before = this.#kept && { path: this.#kept.path, tables: this.#kept.tables.filter(stays) }
+    const kept = this.#kept
+    const before = kept && { path: kept.path, tables: kept.tables.filter(stays) }
+    const isNamed = (table: string) =>
+      wanted?.has(table.toLowerCase()) ||
+      (kept?.tables.some(({ name, isNamed }) => isNamed && isSameTable(name, table)) ?? false)
     try {
       const { database, tables } = await readIn(
-        { path: folder.path, files, isNamed: wanted !== null, before },
+        { path: folder.path, files, isNamed, before },
         this.#settings,
         work,
       )
@@ -373,6 +377,11 @@ function hasTables(kept: Kept | null, wanted: Tables): boolean {
 function isCurrent({ tables }: Kept, { table, state }: DataFile): boolean {
   const made = tables.filter(({ root }) => isSameTable(root, table))
   return made.length > 0 && made.every(({ state: then }) => then === state)
+}
+
+/** Whether all tables of a query are marked as named by a mapping: those stay when they are missing. */
+function areNamed({ tables }: Kept, wanted: Tables): boolean {
+  return tables.every(({ name, isNamed }) => isNamed || !wanted?.has(name.toLowerCase()))
 }
 
 function inText(tables: Tables): string {

@@ -40,7 +40,7 @@ export interface KeptTable {
   problem: Said | null
   /** Whether it exists at all: otherwise the file could never be read. */
   isThere: boolean
-  /** Whether a mapping names it, or its workbook. */
+  /** Whether a mapping names it: otherwise it may be gone from the next delivery. */
   isNamed: boolean
 }
 
@@ -63,8 +63,8 @@ export interface Delivering {
   /** The folder's path. */
   path: string
   files: readonly DataFile[]
-  /** Whether a mapping names them. */
-  isNamed: boolean
+  /** Whether a mapping names a table. */
+  isNamed: (table: string) => boolean
   /** The previous delivery, and its tables: those that are not, or cannot be, loaded anew stay as they are. */
   before: { path: string; tables: readonly KeptTable[] } | null
 }
@@ -80,7 +80,8 @@ export async function readIn(
   work: string,
 ): Promise<{ database: string; tables: KeptTable[] }> {
   const { path, before } = delivering
-  const reading = { encoding, headings, rests: 'restMs' in complete, work }
+  const { isNamed } = delivering
+  const reading = { encoding, headings, rests: 'restMs' in complete, work, isNamed }
   for (const [i, memory] of memories().entries()) {
     const database = join(work, `delivery-${i}`)
     const instance = await createKept(database, [path, work], `${memory}MiB`, before?.path ?? null)
@@ -112,14 +113,14 @@ async function readInAll(
       if (isBroken) await carryOver(connection, last.name)
       tables.push({
         ...(isBroken ? { ...last, state: made.state, problem: made.problem } : made),
-        isNamed: isNamed || known.some(table => table.isNamed),
+        isNamed: isNamed(made.name),
       })
     }
   }
   for (const table of before?.tables ?? []) {
     if (files.some(file => isSameTable(file.table, table.root))) continue
     if (table.isThere) await carryOver(connection, table.name)
-    tables.push(table)
+    tables.push({ ...table, isNamed: isNamed(table.name) })
   }
   await connection.run(`create schema dirsync; create table dirsync.contents as select unnest([
     ${tables.map(table => literal(JSON.stringify(table))).join(', ')}]::varchar[]) as kept`)
@@ -152,6 +153,7 @@ interface Reading {
   rests: boolean
   /** A folder for copies. */
   work: string
+  isNamed: Delivering['isNamed']
 }
 
 /** A table made from a file, or why it was not. */
@@ -168,6 +170,12 @@ async function readInFile(
   let made: Made[]
   try {
     made = await madeOf(connection, file, reading)
+    const { name: book, table } = file
+    for (const { name, isThere } of known) {
+      if (!isThere || !reading.isNamed(name) || made.some(one => isSameTable(one.name, name))) continue
+      const problem = message('said.file_sheet_missing', { file: book, sheet: name.slice(table.length + 1) })
+      made.push({ name, rows: 0, encoding: null, problem })
+    }
   } catch (error) {
     const problem = problemOf(error, file)
     const names = known.length > 0 ? known.map(({ name }) => name) : [file.table]
