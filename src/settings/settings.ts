@@ -134,7 +134,8 @@ export const SETTINGS = {
   },
   HR_FILES_ENCODING: {
     group: 'HR',
-    meaning: 'Encoding of CSV and JSON files. With auto, dirsync detects it for each file.',
+    meaning:
+      'Encoding of CSV and JSON files without a byte order mark. With auto, dirsync detects it for each file.',
     type: choice('auto', ...ENCODINGS),
     default: 'auto',
     example: 'gb18030',

@@ -13,7 +13,7 @@ export interface FilesSettings {
 
 export const ENCODINGS = ['utf-8', 'gb18030', 'utf-16le', 'utf-16be'] as const
 export type Encoding = (typeof ENCODINGS)[number]
-/** `auto`: detected for each file. */
+/** Of files without a byte order mark. `auto`: detected for each. */
 export type WantedEncoding = 'auto' | Encoding
 
 /** How a delivery is known to be complete: by a file that is written last, or by no change for some time. */

@@ -62,14 +62,14 @@ function lines(bytes: Buffer): number {
 }
 
 /**
- * The encoding of a file: by its byte order mark; else UTF-8 where all of it is valid, otherwise GB18030.
+ * The encoding of a file: by its byte order mark; else the one that is set; else UTF-8 where all of it is valid, otherwise GB18030.
  * @throws FileProblem for broken UTF-8, such as a truncated copy: as GB18030 it would be read as other words
  */
 export async function encodingOf(path: string, wanted: WantedEncoding): Promise<Encoding> {
   await using file = await open(path)
   const { buffer } = await file.read(Buffer.alloc(3), 0, 3, 0)
   const marked = MARKS.find(([, mark]) => mark.every((byte, i) => buffer[i] === byte))?.[0]
-  const encoding = wanted === 'auto' ? marked : wanted
+  const encoding = marked ?? (wanted === 'auto' ? undefined : wanted)
   if (encoding !== undefined && encoding !== 'utf-8') return encoding
   let isMultibyte = false
   for await (const block of blocksOf(file, 1)) {

@@ -17,8 +17,8 @@ export const meanings: Readonly<Record<string, string>> = {
     '试算其他 SELECT 时，读取人事系统的进程的内存上限，单位 MB。超过时试算失败。',
   'When a delivery of files is complete: once nothing has changed for this time, or once a marker file is there that is newer than them.':
     '文件交付何时算完整：在这段时间内没有任何变化，或出现比数据文件更新的标记文件。',
-  'Encoding of CSV and JSON files. With auto, dirsync detects it for each file.':
-    'CSV 和 JSON 文件的编码。auto 表示由 dirsync 逐个文件识别。',
+  'Encoding of CSV and JSON files without a byte order mark. With auto, dirsync detects it for each file.':
+    '没有字节顺序标记（BOM）的 CSV 和 JSON 文件的编码。auto 表示由 dirsync 逐个文件识别。',
   'The row of a workbook, or line of a CSV, with the column names, by table; only for tables where dirsync does not find it by itself.':
     '各表的列名在工作簿的第几行，或 CSV 的第几行；只有 dirsync 无法自行找到时才需要设置。',
   "Folder for a copy of the last complete delivery of files, for look-ups. Readable only by dirsync's user.":

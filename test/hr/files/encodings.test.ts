@@ -28,11 +28,17 @@ test.each([
   expect(await hr.rows(SQL)).toEqual(ROWS)
 })
 
-test('is set, where a file does not tell', async () => {
-  const bytes = utf16(TEXT, 'le').subarray(2)
-  const hr = await delivered({ encoding: 'utf-16le' })
+test.each([
+  ['utf-16le', utf16(TEXT, 'le').subarray(2)],
+  ['gb18030', gb18030(TEXT)],
+] as const)('is set to %s, where a file does not tell', async (encoding, bytes) => {
+  const hr = await delivered({ encoding })
   await hr.deliver('staff.csv', bytes)
   expect(await hr.rows(SQL)).toEqual(ROWS)
+  for (const marked of [Buffer.from(`\ufeff${TEXT}`), utf16(TEXT, 'be')]) {
+    await hr.deliver('staff.csv', marked)
+    expect(await hr.rows(SQL)).toEqual(ROWS)
+  }
 })
 
 test('characters of four bytes, and JSON, are read in GB18030', async () => {
