@@ -58,8 +58,14 @@ export function toHrError(
   const before = Buffer.byteLength(statement.before)
   const place = told.position === null ? null : placeOf(sql, told.position - before, told.type)
   const mayQuote = hasRows && told.type === MAY_QUOTE_A_VALUE
-  if (ABOUT_THE_STATEMENT.has(told.type) && !mayQuote)
-    return mappingRefused(file, `${withoutColumns(told.message)} (${told.type} Error)`, place, null)
+  if (ABOUT_THE_STATEMENT.has(told.type) && !mayQuote) {
+    const words = withoutColumns(told.message)
+    const [, name] = /^Table with name (.+) does not exist!/.exec(words) ?? []
+    // HR may yet deliver it.
+    const reason =
+      name === undefined ? `${words} (${told.type} Error)` : message('said.select_no_file', { name, words })
+    return mappingRefused(file, reason, place, null)
+  }
   // It has no type of its own.
   if (told.type === 'Invalid Input' && /more than one row returned by a subquery/i.test(told.message))
     return subqueryOfMany(file, `DuckDB: ${told.type}`, place)

@@ -254,6 +254,7 @@ export const saidTexts = {
   'said.select_parameter_named': 'there is no parameter {name} (42P02)',
   'said.select_pivot':
     "the SELECT has a pivot that does not name its values; write them into it: pivot … on column in ('a', 'b')",
+  'said.select_no_file': 'the delivery has no file or sheet for the table {name} (DuckDB: {words})',
   'said.select_calls': 'it calls {name}, which can do more than read; leave it out',
   'said.select_calls_volatile':
     'it calls {name}, which is VOLATILE and may do more than read; declare it STABLE in HR, or call it in a view of HR',

@@ -322,6 +322,7 @@ export const failures = {
   'said.select_parameter': 'SELECT 中有参数，但没有人为其赋值',
   'said.select_parameter_named': '没有参数 {name}（42P02）',
   'said.select_pivot': "SELECT 中的 pivot 没有写明取值；请在其中写明：pivot … on 列 in ('a', 'b')",
+  'said.select_no_file': '交付中没有表 {name} 对应的文件或工作表（DuckDB：{words}）',
   'said.select_calls': '其中调用了 {name}，它不只是读取；请将其去掉',
   'said.select_calls_volatile':
     '其中调用了 {name}，它是 VOLATILE，可能不只是读取；请在人事数据库中将其声明为 STABLE，或在人事数据库的视图中调用',

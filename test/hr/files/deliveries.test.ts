@@ -334,6 +334,18 @@ describe('while the next delivery is not complete', () => {
     expect(await incomplete(hr, joined)).toBe('the file units.csv, which the last delivery had, is missing')
   })
 
+  test('where nothing was kept of the last one, a table without a file is named as such', async () => {
+    const hr = await delivered()
+    await hr.deliver('staff.csv', GOOD)
+    const joined = `${SQL} join units on code = 'A'`
+    const error = await errorOf(hr.rows(joined))
+    expect(error.message).toMatch(
+      /^employees\.sql:1:43: the delivery has no file or sheet for the table units \(DuckDB: /,
+    )
+    await hr.deliver('units.csv', 'code\nA\n')
+    expect(await hr.rows(joined)).toHaveLength(2)
+  })
+
   test('one whose workbook lacks a sheet of the last one is suspect, as long as a mapping reads it', async () => {
     const hr = await delivered()
     const cell = (value: string) => `<c t="inlineStr"><is><t>${value}</t></is></c>`

@@ -85,7 +85,7 @@ export const FILES_KIND: KindUnderTest = {
     ],
     [
       () => '-- x\nselect id as userid, nick as name\nfrom staf',
-      /^employees\.sql:3:6: Table with name staf does not exist! Did you mean "staff"\?/,
+      'employees.sql:3:6: the delivery has no file or sheet for the table staf (DuckDB: Table with name staf does not exist! Did you mean "staff"?)',
     ],
     [
       staff => `select id as userid, ? as name from ${staff}`,
