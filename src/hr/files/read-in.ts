@@ -7,7 +7,7 @@ import { type Connection, createKept, duckDbError, type Instance, literal, quote
 import { type DataFile, isSameTable } from './folder.ts'
 import type { FilesSettings } from './settings.ts'
 import {
-  countRecords,
+  type CsvShape,
   csvShape,
   edgesOf,
   encodingOf,
@@ -17,6 +17,7 @@ import {
   namedColumns,
   nameOf,
   type Row,
+  recordsOf,
   writeAsUtf8,
   writeWithPlainHeading,
 } from './text.ts'
@@ -247,17 +248,25 @@ async function countRows(connection: Connection, table: string): Promise<number>
 /** DuckDB's own message may quote the line, so only its explanation is passed on. */
 function explained(words: string, { format, name }: DataFile): Message {
   if (format === 'parquet') return message('said.file_no_parquet', { file: name })
-  return format === 'json' ? message('said.file_no_json', { file: name }) : explainedCsv(words, name, 1)
+  return format === 'json' ? message('said.file_no_json', { file: name }) : explainedCsv(words, name)
 }
 
-/** @param heading number of lines in the heading, which DuckDB counted as one */
-function explainedCsv(words: string, file: string, heading: number): Message {
+/**
+ * @param shape its heading may have several lines, which DuckDB counted as one
+ * @param oddLine the first line that ends otherwise: DuckDB says of it that it has an open quote, or nothing
+ */
+function explainedCsv(words: string, file: string, shape?: CsvShape, oddLine: number | null = null): Message {
+  const heading = shape?.heading.lines ?? 1
   const found = /CSV Error on Line: (\d+)/.exec(words)?.[1]
-  if (found === undefined) return message('said.file_no_csv', { file })
-  const line = Number(found) + heading - 1
+  const line = found === undefined ? null : Number(found) + heading - 1
   const [, expected, count] = /Expected Number of Columns: (\d+) Found: (\d+)/.exec(words) ?? []
-  if (expected !== undefined && count !== undefined)
+  if (line !== null && line < (oddLine ?? Infinity) && expected !== undefined && count !== undefined)
     return message('said.file_columns', { file, line, count, other: heading, limit: expected })
+  if (oddLine !== null) {
+    const [others, end] = shape?.newline === '\r\n' ? ['CRLF', 'LF'] : ['LF', 'CRLF']
+    return message('said.file_line_ends', { file, line: oddLine, end, other: heading, others })
+  }
+  if (line === null) return message('said.file_no_csv', { file })
   const isOpen = words.includes('unterminated quote')
   return message(isOpen ? 'said.file_quote' : 'said.file_no_csv_line', { file, line })
 }
@@ -284,14 +293,15 @@ async function readInCsv(
   } catch (error) {
     const told = duckDbError(error)
     if (told === null || NOT_OF_THE_FILE.has(told.type) || told.type === 'Catalog') throw error
-    throw new FileProblem(name => explainedCsv(told.message, name, shape.heading.lines))
+    const { oddLine } = await recordsOf(path, shape)
+    throw new FileProblem(name => explainedCsv(told.message, name, shape, oddLine))
   } finally {
     if (copy !== null) await rm(copy)
   }
-  const [read, records] = [await countRows(connection, file.table), await countRecords(path, shape)]
-  if (read === records) return
+  const [read, { count }] = [await countRows(connection, file.table), await recordsOf(path, shape)]
+  if (read === count) return
   await connection.run(`drop table ${quoted(file.table)}`)
-  throw new FileProblem(name => message('said.file_records', { file: name, count: records, rows: read }))
+  throw new FileProblem(name => message('said.file_records', { file: name, count, rows: read }))
 }
 
 /** Every member becomes a column of text: DuckDB would guess types, and take texts that look like dates for dates. */

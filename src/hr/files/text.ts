@@ -338,13 +338,25 @@ export async function writeWithPlainHeading(
 
 const [QUOTE, BLANK, RETURN] = [0x22, 0x20, 0x0d]
 
-/** The number of non-empty records of a CSV, without `heading`. It is compared with the reader's result. */
-export async function countRecords(path: string, { delimiter, heading, newline }: CsvShape): Promise<number> {
+/**
+ * The number of non-empty records of a CSV, without `heading`, to be compared with the reader's result; and the first of its
+ * lines that ends in CRLF though the heading ends in LF, or the other way round.
+ */
+export async function recordsOf(
+  path: string,
+  { delimiter, heading, newline }: CsvShape,
+): Promise<{ count: number; oddLine: number | null }> {
   await using file = await open(path)
   const separator = delimiter.charCodeAt(0)
   const ending = newline === '\r' ? RETURN : NEWLINE
   let [count, isQuoted, isBegin, hasContent] = [0, false, true, false]
-  const take = (byte: number) => {
+  let [line, oddLine]: [number, number | null] = [heading.lines, null]
+  const take = (byte: number, last: number | undefined) => {
+    if (byte === NEWLINE) {
+      line += 1
+      const isOdd = (last === RETURN) !== (newline === '\r\n')
+      if (isOdd && !isQuoted && newline !== '\r') oddLine ??= line
+    }
     if (isQuoted) isQuoted = byte !== QUOTE
     else if (byte === ending) {
       if (hasContent) count += 1
@@ -366,11 +378,11 @@ export async function countRecords(path: string, { delimiter, heading, newline }
       // A content byte decides for its line, unless a quote may follow.
       const end = isPlain && hasContent ? bytes.indexOf(ending, at) : at
       at = end === -1 ? bytes.length : end
-      if (at < bytes.length) take(bytes[at] as number)
+      if (at < bytes.length) take(bytes[at] as number, bytes[at - 1])
       at += 1
     }
   }
-  return hasContent ? count + 1 : count
+  return { count: hasContent ? count + 1 : count, oddLine }
 }
 
 /** The first and last non-blank characters of a text in UTF-8, and whether its last line is terminated. */

@@ -329,6 +329,8 @@ export const saidTexts = {
   'said.file_no_heading':
     'the file {file} has nothing in row {line}, which HR_FILES_HEADINGS says names the columns',
   'said.file_quote': 'the file {file} cannot be read: line {line} has a quote that is not closed',
+  'said.file_line_ends':
+    'the file {file} cannot be read: line {line} ends in {end}, and line {other} in {others}',
   'said.file_no_csv_line': 'the file {file} cannot be read: line {line} is not CSV',
   'said.file_no_csv': 'the file {file} cannot be read: it is not CSV',
   'said.file_no_json': 'the file {file} is incomplete, or not JSON',

@@ -390,6 +390,7 @@ export const failures = {
     '文件 {file} 的工作表 {sheet} 第 {line} 行的值多于第 {other} 行的列名：请为每列命名，或用 HR_FILES_HEADINGS 指明哪一行是列名',
   'said.file_no_heading': '文件 {file} 的第 {line} 行是空的，而 HR_FILES_HEADINGS 指定该行为列名',
   'said.file_quote': '文件 {file} 无法读取：第 {line} 行的引号没有闭合',
+  'said.file_line_ends': '文件 {file} 无法读取：第 {line} 行以 {end} 结尾，而第 {other} 行以 {others} 结尾',
   'said.file_no_csv_line': '文件 {file} 无法读取：第 {line} 行不是 CSV',
   'said.file_no_csv': '文件 {file} 无法读取：不是 CSV',
   'said.file_no_json': '文件 {file} 不完整，或不是 JSON',

@@ -181,6 +181,27 @@ describe('a CSV file', () => {
       'id,name\n1,"secret-7\n',
       'cannot be read: line 2 has a quote that is not closed',
     ],
+    [
+      'a line that ends otherwise',
+      'id,name\r\n1,"A\nB"\r\n2,C\n3,D\r\n',
+      'cannot be read: line 4 ends in LF, and line 1 in CRLF',
+    ],
+    [
+      'a last line that ends otherwise, after a quote',
+      'id,name\n1,A\n2,"B"\r\n',
+      'cannot be read: line 3 ends in CRLF, and line 1 in LF',
+    ],
+    ['rows that end otherwise', 'id,name\r\n1,A\n', 'cannot be read: line 2 ends in LF, and line 1 in CRLF'],
+    [
+      'rows that end otherwise, below a title',
+      'Staff\nid,name\r\n1,"A"\n2,B\n',
+      'cannot be read: line 3 ends in LF, and line 2 in CRLF',
+    ],
+    [
+      'a record with more values above a line that ends otherwise',
+      'id,name\n1,A,x\n2,B\r\n',
+      'cannot be read: line 2 has 3 values, and line 1 names 2 columns',
+    ],
     ['a column twice', 'id,name,ID\n1,A,2\n', 'has the same name for columns 1 and 3'],
     [
       'names without end',
