@@ -13,7 +13,7 @@ import {
   readHealth,
 } from '../sync/health/health.ts'
 import type { Halt } from '../sync/outbox/halts.ts'
-import { ACCOUNT_SINCE, HELD_RUNS, LAST_GOOD_RUN, OF_EVERYBODY, RUN_SOURCES } from '../sync/runs/run.ts'
+import { FIRST_SYNC_ENDED, HELD_RUNS, RUN_SOURCES } from '../sync/runs/run.ts'
 import type { Said } from '../texts/message.ts'
 
 /** The input of the rules: the figures that are also metrics, and some rows in full of which there are few. */
@@ -34,8 +34,8 @@ export interface Facts extends Health {
    */
   leastCases: Record<string, number> | null
   /**
-   * Whether a run over all employees has ever succeeded on this platform account, and if so, whether within the last
-   * hour.
+   * Whether the first sync on this platform account is over, of each HR source that has begun it, and if so, whether
+   * within the last hour.
    */
   goodRun: 'never' | 'lately' | 'long_ago'
   /** Calls of the last 15 minutes. */
@@ -119,13 +119,6 @@ const DETAILS = `
     select key as category, min(value::int) as least
     from last_hour, jsonb_each_text(open_cases)
     group by key having count(*) = (select count(*) from last_hour)
-  ), account as (
-    select ${ACCOUNT_SINCE} as since
-  ), good_runs as (
-    select ${LAST_GOOD_RUN} as latest,
-           (select finished_at from dirsync.sync_run
-            where ${OF_EVERYBODY} and state = 'done' and finished_at < now() - interval '1 hour'
-            order by id desc limit 1) as older
   ), recent_calls as (
     select coalesce(sum(calls), 0)::int as calls, coalesce(sum(rate_limited), 0)::int as rejected
     from dirsync.call_minute where minute > now() - interval '15 minutes'
@@ -134,7 +127,8 @@ const DETAILS = `
   select ${jsonRows('stops')} as stops, ${jsonRows('held_runs')} as "heldRuns", ${jsonRows('suspects')} as suspects,
          case when exists (select from last_hour)
               then coalesce((select jsonb_object_agg(category, least) from least_cases), '{}') end as "leastCases",
-         (select case when older > since then 'long_ago' when latest > since then 'lately' else 'never' end
-          from good_runs, account) as "goodRun",
+         (select case when ended < now() - interval '1 hour' then 'long_ago'
+                      when ended is not null then 'lately' else 'never' end
+          from (select ${FIRST_SYNC_ENDED} as ended) first_sync) as "goodRun",
          (select to_jsonb(c) from recent_calls c) as "recentCalls",
          ${jsonRows('failing_channels')} as "failingChannels"`

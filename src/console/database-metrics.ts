@@ -80,7 +80,7 @@ export const DATABASE_METRICS = {
     read: ({ endedRuns }) => endedRuns.map(({ kind, state, seconds }) => [{ kind, state }, seconds]),
   },
   dirsync_run_last_success_age_seconds: {
-    help: 'Time since the last successful run ended, by kind. Absent when there was none; of employees, until the first sync on the present account is done.',
+    help: 'Time since the last successful run ended, by kind. Absent when there was none; of employees, until the first sync on the present account, and of every HR source that has begun it, is done.',
     labels: ['kind', 'source'],
     read: ({ lastSuccesses }) =>
       lastSuccesses.map(({ kind, source, age }) => [ofSource({ kind }, source), age]),

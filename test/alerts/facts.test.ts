@@ -12,6 +12,7 @@ import { noteStatuses } from '../../src/sync/health/figures.ts'
 import { readHealth } from '../../src/sync/health/health.ts'
 import { liftHalts, raiseHalt } from '../../src/sync/outbox/halts.ts'
 import { deregister, FITS, heartbeat, type Pacing } from '../../src/sync/processes/process.ts'
+import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
 import { inWords, message, toStore } from '../../src/texts/message.ts'
 import { senderAt, TOP_UP, writeTopUpDown } from '../sync/journal.ts'
 import { PlanUnderTest } from '../sync/plan-under-test.ts'
@@ -449,6 +450,8 @@ describe('cases that jump', () => {
 })
 
 describe('employees out of sync', () => {
+  const firstSync = async () => (await readAlertFacts(store.pool)).goodRun
+
   test('are found after the first sync, and are over when the platform confirms them', async () => {
     await under.hire(10)
     await under.plan()
@@ -461,6 +464,43 @@ describe('employees out of sync', () => {
     expect(await found({ ALERT_OUT_OF_SYNC: '90' })).toEqual([])
     await sql('update dirsync.employee set acknowledged_hash = source_hash, parked_hash = null')
     expect(await found()).toEqual([])
+  })
+
+  test('do not count while the first sync is under way, although later runs have nothing to send and end before it', async () => {
+    await under.hire(10)
+    await under.plan()
+    expect((await under.plan()).planned).toBe(0)
+    await finishRuns(store.pool)
+    await sql(`update dirsync.sync_run set finished_at = now() - interval '2 hours' where state = 'done'`)
+    expect(await firstSync()).toBe('never')
+    expect(await found()).toEqual([])
+    // What its enterprise's halt holds back may wait for ever, and the others do not wait for it.
+    await sql(
+      `insert into dirsync.halt (scope, category, message, remedy) values ('', 'enterprise_code', '[]', '[]')`,
+    )
+    expect(await firstSync()).toBe('long_ago')
+    await sql('delete from dirsync.halt')
+    await under.acknowledge('e3')
+    expect(await firstSync()).toBe('lately')
+    expect(await rules()).toEqual(['out_of_sync'])
+  })
+
+  test('do not count while the first sync of a further HR source is under way', async () => {
+    const source = (name: string, position: number) =>
+      plant(store, 'hr_source', {
+        ...{ kind: 'postgres', address: 'hr.example/hr' },
+        ...{ name, position, enterprise_codes: [name] },
+      })
+    await source('shanghai', 0)
+    await plantRun(store, { hr_source: 'shanghai', state: 'done', finished_at: minutesAgo(90) })
+    await source('beijing', 1)
+    expect(await firstSync()).toBe('long_ago')
+    await plantRun(store, { hr_source: 'beijing', state: 'running' })
+    await plantRun(store, { hr_source: 'beijing', state: 'done', finished_at: minutesAgo(80) })
+    await plantRun(store, { hr_source: 'shanghai', state: 'running' })
+    expect(await firstSync()).toBe('never')
+    await sql(`update dirsync.sync_run set state = 'done', finished_at = now() where state = 'running'`)
+    expect(await firstSync()).toBe('lately')
   })
 
   test('do not count where no HR source has their enterprise, since no run brings them in sync', async () => {

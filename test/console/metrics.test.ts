@@ -257,8 +257,11 @@ test('the last success is of all employees, on the present account', async () =>
   const ages = seriesOf(await scrape(console.app), 'dirsync_run_last_success_age_seconds')
   expect(Object.keys(ages)).toEqual(['dirsync_run_last_success_age_seconds{kind="departments"}'])
   await database.pool.query(
-    `insert into dirsync.sync_run (kind, state, finished_at) values ('changes', 'done', now())`,
+    `insert into dirsync.sync_run (kind, state, finished_at) values ('full', 'running', null), ('changes', 'done', now())`,
   )
+  const meanwhile = seriesOf(await scrape(console.app), 'dirsync_run_last_success_age_seconds')
+  expect(Object.keys(meanwhile)).toEqual(Object.keys(ages))
+  await database.pool.query(`delete from dirsync.sync_run where state = 'running'`)
   const later = seriesOf(await scrape(console.app), 'dirsync_run_last_success_age_seconds')
   expect(
     Object.keys(later)

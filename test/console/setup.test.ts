@@ -18,6 +18,7 @@ const NEW: SetupFacts = {
   platform_halts: [],
   run: null,
   has_synced: false,
+  syncing: null,
   token_at: null,
   users: { able: 1, invited: 0 },
   has_provider: false,
@@ -156,6 +157,9 @@ describe('the first steps', () => {
     expect(of('running', at('10:01'))).toEqual(['done', 'next: under_way'])
     expect(of('source_suspect', null)).toEqual(['failed', 'waits for plan'])
     expect(of('rejected', at('10:01'))).toEqual(['done', 'next: run'])
+    const run = { id: 8, state: 'done', message: null, at: at('10:02') }
+    const [sync] = setupSteps({ ...NEW, examination, planned_at: at('10:01'), run, syncing: 7 }).slice(-1)
+    expect(sync).toMatchObject({ step: 'sync', state: 'next', missing: 'under_way', run: 7 })
   })
 
   test('a channel counts once a message got through, and a colleague once they may sign in', () => {
@@ -258,7 +262,12 @@ describe('in the console', () => {
     await run('north', 'done', 'm')
     const [, ...begun] = await states()
     expect(begun).not.toContain('done')
+    await console.pool.query(
+      `insert into dirsync.sync_run (kind, hr_source, state) values ('full', 'south', 'running')`,
+    )
     await run('south', 'done', 'm')
+    expect(await states()).toEqual(['done', 'done', 'waits'])
+    await console.pool.query(`update dirsync.sync_run set state = 'done', finished_at = now()`)
     expect(await states()).toEqual(['done', 'done', 'done'])
     await run('south', 'failed', null, [
       message('said.in_mapping', { place: 'm.sql:1', reason: inWords('wrong') }),

@@ -7,7 +7,7 @@ import { describeSettings, exampleLine } from '../../doctor/settings.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { HAS_MAPPING } from '../../sync/outbox/claim.ts'
 import type { Asker } from '../../sync/runs/commands.ts'
-import { EMPLOYEE_KINDS_SQL, isUnderWay, RUN_SOURCES } from '../../sync/runs/run.ts'
+import { EMPLOYEE_KINDS_SQL, FIRST_SYNCS, isUnderWay, RUN_SOURCES } from '../../sync/runs/run.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { message, type Said, says } from '../../texts/message.ts'
 import { inNameOf, note } from '../auth/audit.ts'
@@ -77,8 +77,10 @@ export interface SetupFacts {
   run: { id: number; state: string; message: Said | null; at: Date } | null
   /** Why the platform accepts no work, of everything first; empty: it does, as far as is known. */
   platform_halts: { scope: string; category: string; message: Said }[]
-  /** Whether a sync has come to its end. */
+  /** Whether a sync has come to its end, of each HR source. */
   has_synced: boolean
+  /** The first one that has not, by its run; null where none has begun. */
+  syncing: number | null
   /** When the platform last issued a token to this application that has been of use. */
   token_at: Date | null
   /** Users but `local` who may sign in: who have a password, and who have none but a link that is still good. */
@@ -212,8 +214,9 @@ function planned({ planned_at, run }: SetupFacts): Partial<SetupStep> {
   return planned_at === null ? byRun(run) : { state: 'done' }
 }
 
-function synced({ has_synced, run }: SetupFacts): Partial<SetupStep> {
+function synced({ has_synced, syncing, run }: SetupFacts): Partial<SetupStep> {
   if (has_synced) return { state: 'done' }
+  if (syncing !== null) return { missing: 'under_way', run: syncing }
   return run?.state === 'held' ? { missing: 'approval', run: run.id } : byRun(run)
 }
 
@@ -319,10 +322,8 @@ async function readFacts({
                (select coalesce(jsonb_agg(jsonb_build_object('scope', scope, 'category', category, 'message', message)
                                           order by scope <> '*', scope), '[]')
                 from dirsync.halt where category not in ('hr_unavailable', 'paused')) as platform_halts,
-               not exists (select from ${SOURCES}
-                           where not exists (select from dirsync.sync_run
-                                             where kind in ${EMPLOYEE_KINDS_SQL} and state = 'done'
-                                               and hr_source = s.name)) as has_synced,
+               (select bool_and(ended is not null) from ${FIRST_SYNCS} f) as has_synced,
+               (select min(id) from ${FIRST_SYNCS} f where ended is null) as syncing,
                (select max(created_at) from dirsync.platform_token where app_id = $1) as token_at,
                (select jsonb_build_object(
                   'able', count(*) filter (where source = 'password'),

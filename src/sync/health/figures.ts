@@ -7,7 +7,7 @@ import { ALIVE, type Role } from '../processes/process.ts'
 import {
   ACCOUNT_SINCE,
   EMPLOYEE_KINDS_SQL,
-  LAST_GOOD_RUN,
+  FIRST_SYNC_ENDED,
   PRESENT_KINDS,
   RUN_SOURCES,
   type RunKind,
@@ -52,7 +52,7 @@ export interface Figures {
   runs: { state: RunState; count: number }[]
   /** Since counting began; `seconds` is the sum of the times from request to end. */
   endedRuns: { kind: RunKind; state: RunState; ended: number; seconds: number }[]
-  /** Of employees: none during the first sync on the present account. `source`: empty if HR has only one, and for kinds that cover all. */
+  /** Of employees: none during the first sync on the present account, or of an HR source. `source`: empty if HR has only one, and for kinds that cover all. */
   lastSuccesses: { kind: RunKind; source: string; age: number }[]
   /** `source`: the HR source that is away for all its enterprises, if there are several. */
   halts: { category: string; scope: 'everything' | 'source' | 'enterprise'; source: string; count: number }[]
@@ -102,7 +102,7 @@ const FIGURES = `
                         where r.kind = k.kind and r.hr_source = hr.name and r.state = 'done') s
     where finished_at is not null
       and (kind not in ${EMPLOYEE_KINDS_SQL}
-           or finished_at > ${ACCOUNT_SINCE} and ${LAST_GOOD_RUN} > ${ACCOUNT_SINCE})
+           or finished_at > ${ACCOUNT_SINCE} and ${FIRST_SYNC_ENDED} is not null)
   ), halts as (
     select category, coalesce(s.name, '') as source, count(*),
            case when s.name is not null then 'source' when h.scope = '*' then 'everything' else 'enterprise' end as scope

@@ -192,9 +192,31 @@ export const OF_EVERYBODY = `kind in ${EMPLOYEE_KINDS_SQL} and keys = '{}' and p
 /** SQL: when the present account was set. */
 export const ACCOUNT_SINCE = `coalesce((select since from dirsync.deployment), '-infinity')`
 
-/** SQL: when the latest run of everybody ended that went well. */
-export const LAST_GOOD_RUN = `(select finished_at from dirsync.sync_run
-  where ${OF_EVERYBODY} and state = 'done' order by id desc limit 1)`
+/**
+ * SQL: the first run of all employees that passed on the present account, for each source of HR in `name`; `id` is null where there is none
+ * yet, and `ended` while it sends. Later runs, which have nothing to send then, are done before it. One that has nothing left but what
+ * an enterprise's halt holds back is passed over: that may last for ever.
+ */
+export const FIRST_SYNCS = `(
+  select s.name, first.id, first.finished_at as ended
+  from (values ('changes')) k (kind) cross join lateral ${RUN_SOURCES} s
+  left join lateral (
+    -- One that sends a part of a plan counts like any other. In the order of an index, and not through half a year of runs on another
+    -- account, nor of other sources.
+    select id, finished_at from dirsync.sync_run r
+    where kind in ${EMPLOYEE_KINDS_SQL} and keys = '{}' and hr_source between s.name and s.name
+      and id >= coalesce((select id from dirsync.sync_run where requested_at >= ${ACCOUNT_SINCE}
+                          order by requested_at limit 1), 0)
+      and (state = 'done' and finished_at > ${ACCOUNT_SINCE}
+           or state = 'running' and not exists (
+             select from dirsync.tally t where t.source = 'pending' and t.run_id = r.id
+             having sum(n) > 0 and sum(n) = sum(n) filter (
+               where exists (select from dirsync.halt h where h.scope = t.enterprise_code))))
+    order by hr_source, id limit 1) first on true)`
+
+/** SQL: when the first sync of the last source was over, of those that have begun it; null before that. */
+export const FIRST_SYNC_ENDED = `(
+  select case when bool_and(ended is not null) then max(ended) end from ${FIRST_SYNCS} f where id is not null)`
 
 /** SQL: a time that reading HR took. Longer than copying it may take means that the clock was put forward meanwhile. */
 function bounded(columns: string): string {
