@@ -1,19 +1,9 @@
 import { onlyRow, type Pool } from '../lib/database.ts'
 import { type OpenMoney, readOpenMoney } from '../money/open.ts'
 import { jsonRows } from '../sync/health/figures.ts'
-import {
-  HAS_CHECKED,
-  type Health,
-  IS_FAILING,
-  IS_IN_SETTINGS,
-  latestRun,
-  RUNS_OF_EVERYBODY,
-  RUNS_OF_KIND,
-  type Runs,
-  readHealth,
-} from '../sync/health/health.ts'
+import { type Health, IS_FAILING, IS_IN_SETTINGS, readHealth, SUSPECT_CHECKS } from '../sync/health/health.ts'
 import type { Halt } from '../sync/outbox/halts.ts'
-import { FIRST_SYNC_ENDED, HELD_RUNS, RUN_SOURCES } from '../sync/runs/run.ts'
+import { FIRST_SYNC_ENDED, HELD_RUNS } from '../sync/runs/run.ts'
 import type { Said } from '../texts/message.ts'
 
 /** The input of the rules: the figures that are also metrics, and some rows in full of which there are few. */
@@ -24,8 +14,8 @@ export interface Facts extends Health {
   stops: Stop[]
   heldRuns: { run: number; kind: string; source: string; planned: number; since: Date }[]
   /**
-   * HR sources that the latest run of employees, or of departments, found suspect: that run, and since when all have; `kind`
-   * is that of the first one, so that a full run in between is not told as another problem.
+   * HR sources that the latest run of employees, or of departments, found suspect, or the latest check for a held one: that run, and
+   * since when all have; `kind` is that of the first one, so that a full run in between is not told as another problem.
    */
   suspects: { run: number; kind: string; source: string; message: Said; since: Date }[]
   /**
@@ -75,23 +65,11 @@ function dated<Row extends { since: Date }>(row: Row): Row {
   return { ...row, since: new Date(row.since) }
 }
 
-/** SQL: sources that the latest one of such runs found suspect. @param kind one of theirs, which says what sources there are */
-const suspectsAmong = (kind: string, runs: Runs) => `
-    select latest.id as run, first.kind, s.name as source, coalesce(latest.message, '[]') as message,
-           first.finished_at as since
-    from (values ('${kind}')) k (kind)
-    cross join lateral ${RUN_SOURCES} s
-    cross join lateral ${latestRun(runs, HAS_CHECKED)} latest
-    left join lateral ${latestRun(runs, `${HAS_CHECKED} and state <> 'source_suspect'`)} right_one on true
-    cross join lateral (select kind, finished_at from dirsync.sync_run r
-                        where ${runs.which} and r.hr_source = s.name
-                          and state = 'source_suspect' and r.id > coalesce(right_one.id, 0)
-                        order by id limit 1) first
-    where latest.state = 'source_suspect'`
-
 /** SQL: the HR sources that the latest run of employees, or of departments, found suspect, as `suspects`. */
-export const SUSPECTS = `(${suspectsAmong('changes', RUNS_OF_EVERYBODY)}
-    union all ${suspectsAmong('departments', RUNS_OF_KIND)})`
+export const SUSPECTS = `(
+    select (array_agg(id order by at desc))[1] as run, (array_agg(kind order by since, id))[1] as kind, source,
+           coalesce((array_agg(message order by at desc))[1], '[]') as message, min(since) as since
+    from ${SUSPECT_CHECKS} c group by among, source)`
 
 /** SQL: channels in the settings of running processes that do not accept messages, or not for all recipients. */
 export const FAILING_CHANNELS = `

@@ -115,7 +115,7 @@ export const DATABASE_METRICS = {
     read: ({ platformPause }) => one(platformPause),
   },
   dirsync_run_suspect: {
-    help: '1 when the latest run that checked HR found it wrong, otherwise 0, by kind; delivery="incomplete" while files are being delivered; absent when there was none.',
+    help: '1 when the latest run that checked HR, or check for a held one, found it wrong, otherwise 0, by kind; delivery="incomplete" while files are being delivered; absent when there was none.',
     labels: ['kind', 'source', 'delivery'],
     read: ({ sourceChecks }) =>
       sourceChecks.map(({ kind, source, suspect, delivering }) => [

@@ -12,6 +12,7 @@ import { noteStatuses } from '../../src/sync/health/figures.ts'
 import { readHealth } from '../../src/sync/health/health.ts'
 import { liftHalts, raiseHalt } from '../../src/sync/outbox/halts.ts'
 import { deregister, FITS, heartbeat, type Pacing } from '../../src/sync/processes/process.ts'
+import { checkLater, recheckHeldRun } from '../../src/sync/runs/run.ts'
 import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
 import { inWords, message, toStore } from '../../src/texts/message.ts'
 import { senderAt, TOP_UP, writeTopUpDown } from '../sync/journal.ts'
@@ -220,12 +221,10 @@ describe('a source that looks wrong', () => {
     const ended = { planned_at: new Date(), finished_at: new Date() }
     await plantRun(store, { kind: 'full', state: 'source_suspect', message: inWords('no rows'), ...ended })
     expect(await rules()).toEqual(['source_suspect full'])
-    const suspects = async () =>
-      (await readAlertFacts(store.pool)).sourceChecks.filter(({ suspect }) => suspect).map(({ kind }) => kind)
-    expect(await suspects()).toEqual(['full'])
+    expect(await suspectKinds()).toEqual(['full'])
     await plantRun(store, { kind: 'changes', state: 'done', ...ended })
     expect(await rules()).toEqual([])
-    expect(await suspects()).toEqual([])
+    expect(await suspectKinds()).toEqual([])
   })
 
   test('stays one alert while runs of both kinds find it so', async () => {
@@ -241,6 +240,66 @@ describe('a source that looks wrong', () => {
     await plant('full', 'source_suspect')
     await plant('changes', 'source_suspect')
     expect(await rules()).toEqual(['source_suspect full'])
+  })
+
+  const suspectKinds = async () =>
+    (await readAlertFacts(store.pool)).sourceChecks
+      .filter(({ suspect }) => suspect)
+      .map(({ kind }) => kind)
+      .toSorted()
+
+  test('is over once HR is right again when it is checked for a held run', async () => {
+    await under.inSync(10)
+    await under.hr.query(`update person set name = name || '!' where userid in ('e1', 'e2', 'e3')`)
+    const { id } = await under.plan()
+    await plantRun(store, {
+      ...{ kind: 'full', state: 'source_suspect', message: inWords('no rows') },
+      ...{ planned_at: minutesAgo(0), finished_at: minutesAgo(0) },
+    })
+    expect(await rules()).toEqual([`held_run ${id}`, 'source_suspect full'])
+    expect(await suspectKinds()).toEqual(['full'])
+    await recheckHeldRun(store.pool, id)
+    expect((await under.planRequested(id)).state).toBe('held')
+    expect(await rules()).toEqual([`held_run ${id}`])
+    expect(await suspectKinds()).toEqual([])
+  })
+
+  test('is found when it is checked for a held run', async () => {
+    await under.inSync(10)
+    await under.hr.query(`update person set name = name || '!' where userid in ('e1', 'e2', 'e3')`)
+    const { id } = await under.plan()
+    const check = async (limits = {}) => {
+      await recheckHeldRun(store.pool, id)
+      await under.planRequested(id, under.source(), limits)
+    }
+    await under.hr.query('create table kept as table person; delete from person')
+    await check()
+    await check()
+    const told = [`held_run ${id}`, 'source_suspect changes']
+    expect(await rules()).toEqual(told)
+    const { since, message: why } = (await readAlertFacts(store.pool)).suspects[0] ?? {}
+    expect(since).toEqual(await store.value('select suspect_since from dirsync.sync_run where id = $1', [id]))
+    expect(worded(why)).toMatch(/^HR delivered no rows at all.*Nothing was enqueued\.$/)
+    // That HR cannot be read says nothing of its data.
+    await checkLater(store.pool, id, message('said.not_checked', { reason: inWords('no answer') }))
+    expect(await rules()).toEqual(told)
+    await sql('update dirsync.sync_run set recheck_at = null')
+    // Another run finds the same, and does not change what the alert is about.
+    expect((await under.plan('full')).state).toBe('source_suspect')
+    expect(await rules()).toEqual(told)
+    expect(await suspectKinds()).toEqual(['changes', 'full'])
+    await under.hr.query('insert into person table kept; drop table kept')
+    await check()
+    expect(await rules()).toEqual([`held_run ${id}`])
+    await under.hr.query('create table kept as table person; delete from person')
+    await check()
+    await sql(`select dirsync.reject(${id}, 'no')`)
+    expect(worded(await only('source_suspect'))).toMatchObject([
+      { facts: { run: id, message: expect.stringContaining('no rows at all') } },
+    ])
+    await under.hr.query('insert into person table kept; drop table kept')
+    await under.plan()
+    expect(await rules()).not.toContainEqual(expect.stringMatching('suspect'))
   })
 
   test('is told by kind', async () => {
@@ -1175,8 +1234,9 @@ test('with several HR sources each is checked by itself, and one that is away is
   // Of the time when there was one HR system.
   await judged('source_suspect', '')
   expect((await rules()).toSorted()).toEqual(['halt E1', 'halt HR beijing', 'source_suspect changes beijing'])
-  expect((await readAlertFacts(store.pool)).sourceChecks).toEqual([
-    { kind: 'changes', source: 'shanghai', suspect: false, delivering: false },
+  const { sourceChecks } = await readAlertFacts(store.pool)
+  expect(sourceChecks.toSorted((a, b) => a.source.localeCompare(b.source))).toEqual([
     { kind: 'changes', source: 'beijing', suspect: true, delivering: false },
+    { kind: 'changes', source: 'shanghai', suspect: false, delivering: false },
   ])
 })

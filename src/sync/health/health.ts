@@ -30,8 +30,8 @@ type ScheduledKind = 'changes' | 'full'
 /** Whether all is well, for both metrics and alerts. Ages and durations are in seconds. */
 export interface Health extends Figures {
   /**
-   * Per kind and source: whether the latest run that checked HR found it suspect, and no later one of employees found it right;
-   * `delivering`: because files were still being delivered.
+   * Per kind and source: whether the latest run that checked HR, or the latest check for a held one, found it suspect, and no
+   * later one of employees found it right; `delivering`: because files were still being delivered.
    */
   sourceChecks: {
     kind: ScheduledKind | 'departments'
@@ -185,12 +185,39 @@ export const RUNS_OF_KIND: Runs = { which: ofKind('k.kind'), latestFirst: 'r.kin
 
 /** SQL: the latest such run of the HR source `s` that fulfils a condition. */
 export function latestRun({ which, latestFirst }: Runs, condition: string): string {
-  return `(select id, state, message from dirsync.sync_run r
+  return `(select id, state, message, ${READ_UNTIL} as read_until from dirsync.sync_run r
            where ${which} and r.hr_source = s.name and ${condition} order by ${latestFirst} limit 1)`
 }
 
-/** Condition on a run: HR's files were still being delivered. */
-const IS_DELIVERING = `(state = 'source_suspect' and ${says('said.delivery_incomplete')})`
+/**
+ * SQL: what found HR suspect since it was last found right: runs, and checks for those that are held.
+ * @param kind one of theirs, which says what sources there are
+ */
+const suspectChecks = (kind: string, runs: Runs) => `
+    select k.kind as among, s.name as source, found.*
+    from (values ('${kind}')) k (kind)
+    cross join lateral ${RUN_SOURCES} s
+    left join lateral ${latestRun(runs, `${HAS_CHECKED} and state <> 'source_suspect' and suspect_since is null`)} passed on true
+    -- That one was decided since changes nothing about what the checks for it have found.
+    left join lateral (select ${READ_UNTIL} as read_until from dirsync.sync_run r
+                       where checked_at is not null and suspect_since is null and ${runs.which} and r.hr_source = s.name
+                       order by checked_at desc limit 1) checked on true
+    cross join lateral (
+      select id, r.kind, message, finished_at as since, finished_at as at,
+             ${says('said.delivery_incomplete')} as delivering
+      from dirsync.sync_run r
+      where ${runs.which} and r.hr_source = s.name and state = 'source_suspect'
+        and id > coalesce(passed.id, 0) and finished_at > coalesce(checked.read_until, '-infinity')
+      union all
+      select id, r.kind, coalesce(nullif(jsonb_path_query_array(message, '$[*] ? (@.key == "said.suspect")'), '[]'), message),
+             suspect_since, checked_at, false
+      from dirsync.sync_run r
+      where ${runs.which} and r.hr_source = s.name and suspect_since is not null
+        and checked_at > coalesce(greatest(passed.read_until, checked.read_until), '-infinity')) found`
+
+/** SQL: the same of employees, and of departments. */
+export const SUSPECT_CHECKS = `(${suspectChecks('changes', RUNS_OF_EVERYBODY)}
+    union all ${suspectChecks('departments', RUNS_OF_KIND)})`
 
 /** Condition on a tick: it ran, and has ended. */
 const RAN = 'finished_at is not null and skipped is null'
@@ -253,23 +280,24 @@ const HEALTH = `
     -- The same of one enterprise, while others may still be halted.
     select scope, max(at) as at from dirsync.status_history, unnest(halted_scopes) scope
     where at > now() - interval '7 days' group by scope
-  ), source_checks as (
-    select kind, s.name as source, state = 'source_suspect' as suspect, ${IS_DELIVERING} as delivering
-    from ${EACH_EMPLOYEE_KIND} k (kind)
+  ), suspect_checks as (
+    select * from ${SUSPECT_CHECKS} c
+  ), checked as (
+    select k.kind, s.name as source from ${EACH_EMPLOYEE_KIND} k (kind)
     cross join lateral ${RUN_SOURCES} s
-    -- A later run of the other kind that passed has found HR right.
-    cross join lateral (select case when exists (select from dirsync.sync_run
-                                                 where ${OF_EVERYBODY} and hr_source = s.name and ${HAS_CHECKED}
-                                                   and id > r.id and state <> 'source_suspect')
-                                    then 'done' else state end as state, message
-                        from dirsync.sync_run r
+    cross join lateral (select from dirsync.sync_run r
                         where ${OF_EVERYBODY} and r.kind = k.kind and r.hr_source = s.name and ${HAS_CHECKED}
-                        order by id desc limit 1) r
+                        limit 1) r
     union all
-    select kind, s.name, state = 'source_suspect', ${IS_DELIVERING}
-    from (values ('departments')) k (kind)
+    select k.kind, s.name from (values ('departments')) k (kind)
     cross join lateral ${RUN_SOURCES} s
     cross join lateral ${latestRun(RUNS_OF_KIND, HAS_CHECKED)} r
+  ), source_checks as (
+    select kind, source, delivering is not null as suspect, coalesce(delivering, false) as delivering
+    from (select kind, source, (select delivering from suspect_checks c
+                                where c.kind = checked.kind and c.source = checked.source
+                                order by at desc limit 1) as delivering
+          from checked) latest
   ), schedules as (
     select k.kind, hr.name as source, s.interval_seconds as interval,
            case when good.finished_at is not null then ${ageOf('good.finished_at')} end as "lastGood",

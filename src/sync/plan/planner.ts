@@ -287,6 +287,7 @@ export class Planner {
         run.id,
         [...whyHeld(run), planned.message ?? [], message('said.plan_stays')].flat(),
         null,
+        { isSuspect: planned.state === 'source_suspect' },
       )
       return planned
     }
@@ -372,7 +373,7 @@ async function stayHeld(
 ): Promise<PlannedRun> {
   const changedSince = (await plan.changedSince?.(held.id)) ?? 0
   const isStillHeld = says(planned.message ?? null, 'said.still_held')
-  const hasGrown = !isStillHeld && (await plan.outgrows?.(held.id))
+  const hasGrown = !isStillHeld && ((await plan.outgrows?.(held.id)) ?? false)
   const since =
     changedSince === 0
       ? message('said.unchanged_since')
@@ -382,7 +383,7 @@ async function stayHeld(
   const what = isStillHeld
     ? [...whyHeld(held), ...saidOf(planned).filter(one => isOneOf(SINCE_HELD, one))]
     : [...saidOf(planned), ...untilDecided(held)]
-  await keepHeld(db, held.id, [...what, since], changedSince, hasGrown)
+  await keepHeld(db, held.id, [...what, since], changedSince, { hasGrown })
   if (held.id === run.id) return planned
   const superseded: PlannedRun = {
     ...planned,

@@ -619,23 +619,25 @@ export async function runsInParts(db: ClientBase, source: string, lock: boolean)
  * HR was checked again, and the stored plan stays: its run says what has changed since.
  * @param what if empty, its message stays
  * @param changedSince rows that HR has changed since the plan was stored; null when that is not known
- * @param hasGrown whether the new plan would be held by the rows alone that the stored one lacks
+ * @param found.hasGrown whether the new plan would be held by the rows alone that the stored one lacks
+ * @param found.isSuspect whether HR looked wrong
  */
 export async function keepHeld(
   db: ClientBase,
   held: number,
   what: Said[],
   changedSince: number | null,
-  hasGrown = false,
+  { hasGrown = false, isSuspect = false } = {},
 ): Promise<void> {
   await db.query(
     `update dirsync.sync_run
      set recheck_at = null, checked_at = now(), checked_for = clock_timestamp() - now(),
          message = coalesce(nullif($2::jsonb, '[]'), message), grown = grown or $4,
+         suspect_since = case when $5 then coalesce(suspect_since, now()) end,
          plan = case when $3::int is null then plan
                      else plan || jsonb_build_object('changed_since', $3::int) end
      where id = $1 and state = 'held'`,
-    [held, toStore(what), changedSince, hasGrown],
+    [held, toStore(what), changedSince, hasGrown, isSuspect],
   )
 }
 
