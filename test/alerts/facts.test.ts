@@ -10,7 +10,7 @@ import { topUpJournal } from '../../src/money/top-up.ts'
 import { CallCounter } from '../../src/pacing/call-minute.ts'
 import { noteStatuses } from '../../src/sync/health/figures.ts'
 import { readHealth } from '../../src/sync/health/health.ts'
-import { liftHalts, raiseHalt } from '../../src/sync/outbox/halts.ts'
+import { haltForHr, healHrHalt, liftHalts, raiseHalt } from '../../src/sync/outbox/halts.ts'
 import { deregister, FITS, heartbeat, type Pacing } from '../../src/sync/processes/process.ts'
 import { checkLater, recheckHeldRun } from '../../src/sync/runs/run.ts'
 import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
@@ -462,6 +462,30 @@ describe('runs that are overdue', () => {
   })
 })
 
+test('runs of an HR source are not overdue at once after it was away, and those of another one are', async () => {
+  await plant(store, 'job_schedule', {
+    ...{ job: 'sync-changes', expression: '*/5 * * * *', next_due_at: new Date(), interval_seconds: 300 },
+    in_force_since: minutesAgo(24 * 60),
+  })
+  const place = { kind: 'postgres', address: 'hr.example/hr' }
+  const ended = { state: 'done', planned_at: minutesAgo(600), requested_at: minutesAgo(600) }
+  const source = async (name: string, position: number, enterprise_codes: string[]) => {
+    await plant(store, 'hr_source', { ...place, name, position, enterprise_codes })
+    await plantRun(store, { ...ended, hr_source: name, finished_at: minutesAgo(600) })
+  }
+  await source('shanghai', 0, ['E1'])
+  await source('beijing', 1, ['E2', 'E3'])
+  const beijing = { codes: ['E2', 'E3'], name: 'beijing' }
+  await haltForHr({ pool: store.pool, logger: SILENT }, beijing, inWords('no answer'))
+  await noteStatuses(store.pool)
+  // E2 is not bound either.
+  await sql(`update dirsync.halt set category = 'enterprise_code' where scope = 'E2'`)
+  await healHrHalt({ db: store.pool, logger: SILENT }, beijing, new Date(Date.now() + 1000))
+  expect(await rules()).toEqual(['halt E2', 'run_overdue changes shanghai'])
+  await sql(`update dirsync.status_history set at = at - interval '20 minutes'`)
+  expect(await rules()).toEqual(['halt E2', 'run_overdue changes shanghai', 'run_overdue changes beijing'])
+})
+
 describe('cases that jump', () => {
   beforeEach(async () => {
     await plantRun(store, { state: 'done', planned_at: minutesAgo(90), finished_at: minutesAgo(90) })
@@ -733,6 +757,20 @@ describe('work that is stuck', () => {
     await sql(`delete from dirsync.halt where scope = ''`)
     expect(await workRules()).toEqual([])
     await sql(`update dirsync.status_history set at = at - interval '65 minutes'`)
+    expect(await workRules()).toEqual(['work_stuck'])
+  })
+
+  test('is found although the halt of another enterprise, where employees waited, has just ended', async () => {
+    await stuck(120)
+    await sql(
+      `insert into dirsync.employee (enterprise_code, userid, source_hash) values ('E9', 'e9', gen_random_uuid())`,
+    )
+    await sql(
+      `insert into dirsync.halt (scope, category, message, remedy) values ('E9', 'enterprise_code', '[]', '[]')`,
+    )
+    await noteStatuses(store.pool)
+    expect(await store.value('select halted from dirsync.status_history')).toBe(1)
+    await sql('delete from dirsync.halt')
     expect(await workRules()).toEqual(['work_stuck'])
   })
 

@@ -271,13 +271,10 @@ export const REFUSED_OF_DAY = `
 
 const HEALTH = `
   with everything_halted as (
-    -- When the last halt was over, to five minutes: what waited for it could not be done before. Where an enterprise is
-    -- halted now, what it holds back says nothing of the others.
-    select max(at) as at from dirsync.status_history
-    where at > now() - interval '7 days'
-      and (is_halted or halted > 0 and not exists (select from dirsync.halt))
+    -- When the last halt of everything was over, to five minutes: what waited for it could not be done before.
+    select max(at) as at from dirsync.status_history where at > now() - interval '7 days' and is_halted
   ), halted_until as (
-    -- The same of one enterprise, while others may still be halted.
+    -- The same of one enterprise.
     select scope, max(at) as at from dirsync.status_history, unnest(halted_scopes) scope
     where at > now() - interval '7 days' group by scope
   ), suspect_checks as (
@@ -302,7 +299,7 @@ const HEALTH = `
     select k.kind, hr.name as source, s.interval_seconds as interval,
            case when good.finished_at is not null then ${ageOf('good.finished_at')} end as "lastGood",
            ${ageOf(`greatest(good.finished_at, s.in_force_since, late.claimed_at, halted.at,
-                             latest.decided_at, held.checked_at, added.at)`)} as idle,
+                             latest.decided_at, held.checked_at, added.at, own.at)`)} as idle,
            latest.planned,
            coalesce(case when latest.state = 'failed' then latest.message end,
                     jsonb_path_query_first(held.message, '$[*] ? (@.key == "said.not_checked").values.reason')) as error,
@@ -312,6 +309,10 @@ const HEALTH = `
       on s.job = k.job and s.interval_seconds is not null and s.paused_at is null
     cross join everything_halted halted
     cross join lateral ${RUN_SOURCES} hr
+    -- When all enterprises of one of several sources were last halted, as they are while it does not answer.
+    cross join lateral (select max(at) as at from dirsync.status_history h join dirsync.hr_source o on o.name = hr.name
+                        where at > now() - interval '7 days' and o.enterprise_codes <@ h.halted_scopes
+                          and not o.enterprise_codes <@ dirsync.halted_scopes()) own
     -- A schedule may be older than one of several sources, which is first asked for a run when a tick finds it.
     cross join lateral (select case when hr.name <> '' then coalesce(
                           (select requested_at from dirsync.sync_run r
