@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { RunDetails, readRunDetails } from '../console/runs/query.ts'
 import { runEndShown } from '../console/runs/run-view.ts'
+import { outcomesOf } from '../console/runs/words.ts'
 import { io } from '../lib/io.ts'
 import { untoldIn } from '../sync/outbox/halts.ts'
 import { missingRolesSaid } from '../sync/processes/process.ts'
@@ -64,7 +65,8 @@ export function resyncCommand(program: Command): void {
       `
 --orders, --accounts and --taxpayers also work where MIRRORS leaves them out.
 With --wait: exit 0 when the run is done; 1 when it failed, is held, HR looked
-wrong or went away meanwhile, or everything is halted.
+wrong or went away meanwhile, everything is halted, or a later run has taken
+over an employee whom you named.
 
 Examples:
   dirsync resync --wait
@@ -176,9 +178,10 @@ async function waitFor(
   const story = await readRunDetails(pool, run)
   // A named employee that is unknown, or of whom HR could not tell, was not synced, whatever happened to the others.
   const isUnknown = story.kind === 'employees' && end.message !== null
+  const isTakenOver = story.kind === 'employees' && (outcomesOf(story).not_finished ?? 0) > 0
   const { halted = 0, obsolete = 0 } = story.outcomes
   const untold = halted + obsolete > 0 ? await untoldIn(pool, run) : []
-  const ok = end.state === 'done' && !isUnknown && untold.length === 0
+  const ok = end.state === 'done' && !isUnknown && !isTakenOver && untold.length === 0
   const problems = [...(end.message === null ? [] : [end.message]), ...untold.map(one => one.message)].flat()
   return {
     ok,

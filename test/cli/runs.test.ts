@@ -2,10 +2,13 @@ import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { SessionLocks } from '../../src/lib/session-locks.ts'
+import { lockName, updateOf } from '../../src/sync/outbox/outbox.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
 import { LAUNCHER, spawnDirsync } from '../helpers/process.ts'
+import { SILENT } from '../sync/store-under-test.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
 
 /** A company in sync, with a service that is running. */
@@ -78,6 +81,21 @@ test('an unknown employee fails the wait, and the others are still synced', asyn
   const mixed = await dirsync('resync', '--employee', 'e0001', 'nobody', '--wait', '--json')
   expect(mixed.code).toBe(1)
   expect(mixed.json()).toMatchObject({ ok: false, state: 'done', planned: 1, message: 'unknown: nobody' })
+})
+
+test('an employee whom a later run takes over fails the wait', async () => {
+  const locks = new SessionLocks(company.settings.DATABASE_URL ?? '', SILENT)
+  onTestFinished(() => locks.close())
+  // As in hand for another row: nobody looks at it.
+  await locks.lock(lockName(updateOf({ enterpriseCode: '', userid: 'e0005' })))
+  await company.hr.query(`update person set email = 'e0005@taken.example.com' where userid = 'e0005'`)
+  const waiting = dirsync('resync', '--employee', 'e0005', '--wait')
+  const isNamed = `select from dirsync.pending where named and entity_key = 'e0005'`
+  await until(async () => (await company.db.query(isNamed)).rowCount === 1)
+  await company.db.query(`select dirsync.resync('changes')`)
+  const waited = await waiting
+  expect(waited.code).toBe(1)
+  expect(waited.stdout).toMatch(/Outcome +Not finished +1\n/)
 })
 
 test('a dead letter of a named employee is shown with a hint for details', async () => {

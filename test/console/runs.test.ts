@@ -936,6 +936,13 @@ describe('an ended run', () => {
     expect((await api('GET', `/runs/${id}`)).json().outcomes).toEqual(result.outcomes)
   })
 
+  test('of named employees or cases says what a later run has taken over', async () => {
+    for (const kind of ['employees', 'retry']) {
+      const run = { kind, state: 'done', finished_at, planned: 3, result: resultOf({ updated: 2 }) }
+      expect(await textOf(`/runs/${await addRun(run)}`)).toMatch(/Outcome Updated 2 Not finished 1 /)
+    }
+  })
+
   test('says what of it is halted, which is sent once the halt ends, unless it was cancelled', async () => {
     const result = resultOf({ updated: 32, halted: 14, replan: 2 })
     const run = { kind: 'changes', finished_at, planned: 48, result }

@@ -84,8 +84,9 @@ export function outcomesOf(run: Ended): Record<string, number> {
   if (undecided !== null)
     return endedOutcomes(outcomes, { most: (planned ?? 0) - undecided - rejected, isOver: true })
   const isOver = state === 'cancelled'
-  // What was taken back before its first attempt has no outcome.
-  return endedOutcomes(outcomes, { least: isOver ? (planned ?? 0) : 0, isOver })
+  // What was taken back before its first attempt has no outcome, nor has what was named, but taken over by a later run.
+  const isEach = isOver || kind === 'employees' || kind === 'retry'
+  return endedOutcomes(outcomes, { least: isEach ? (planned ?? 0) : 0, isOver })
 }
 
 /** What came of a run that was decided in parts: `51 updated, 9 rejected`. */

@@ -100,8 +100,8 @@ export const help: Readonly<Record<string, string>> = {
   'one of the HR systems of HR_SOURCES (default: a run for each of them)':
     'HR_SOURCES 中的一个人事系统（默认：每个系统各启动一个任务）',
   'show progress and end with the run': '显示进度，并随任务结束',
-  '--orders, --accounts and --taxpayers also work where MIRRORS leaves them out. With --wait: exit 0 when the run is done; 1 when it failed, is held, HR looked wrong or went away meanwhile, or everything is halted.':
-    '即使 MIRRORS 未包含，--orders、--accounts 和 --taxpayers 也可使用。使用 --wait 时：任务完成则退出码为 0；任务失败、待审批、人事数据异常或其间无法读取，或已全部停止，则为 1。',
+  '--orders, --accounts and --taxpayers also work where MIRRORS leaves them out. With --wait: exit 0 when the run is done; 1 when it failed, is held, HR looked wrong or went away meanwhile, everything is halted, or a later run has taken over an employee whom you named.':
+    '即使 MIRRORS 未包含，--orders、--accounts 和 --taxpayers 也可使用。使用 --wait 时：任务完成则退出码为 0；任务失败、待审批、人事数据异常或其间无法读取、已全部停止，或指定的员工已由之后的任务接管，则为 1。',
   'show where things stand: processes, queue, halts, runs, dead letters':
     '查看整体状态：进程、队列、停止、同步任务、异常项',
   'list the latest runs, or tell the story of one': '列出最近的同步任务，或查看其中一个的经过',
