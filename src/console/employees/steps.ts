@@ -42,6 +42,7 @@ export const STEP_TEXTS = [
   'asked_again',
   'asked_halted',
   'asked_queued',
+  'asked_doubted',
   'put_off',
   'taken_back',
   'asked_not_needed',
@@ -95,12 +96,17 @@ function isPast({ operation, outcome, started_at }: Attempt, story: EmployeeStor
   if (operation !== 'update-employee') return work !== undefined || isOutOfSync(story)
   const comesBack = COMES_BACK.has(outcome)
   if (work) return !comesBack || work.created_at > started_at
-  return story.record?.status === 'no_source' || comesBack !== isOutOfSync(story)
+  return story.record?.status === 'no_source' || isInDoubt(story) || comesBack !== isOutOfSync(story)
 }
 
 /** HR's row is still to be sent, and no decision about a run holds it back. */
 function isOutOfSync({ record }: EmployeeStory): boolean {
   return record !== null && ['waiting', 'halted', 'no_source'].includes(record.status)
+}
+
+/** Nothing but a full run, or a person, has the platform asked about them. */
+function isInDoubt(story: EmployeeStory): boolean {
+  return story.record?.doubted === true && isOutOfSync(story) && !waitingUpdateOf(story)
 }
 
 function latestOf({ attempts }: EmployeeStory): Attempt | undefined {
@@ -320,6 +326,7 @@ function withoutAttempt(story: EmployeeStory): Five {
   if (record?.status === 'no_source') return [say('skipped', 'read_no_source'), ...FOUR_NOT_REACHED]
   if (isGone) return [READ, outOfScope(story), NOT_REACHED, NOT_REACHED, NOT_REACHED]
   if (record?.in_sync) return [READ, IN_SCOPE, PASSED, FOUND, NOTHING]
+  if (isInDoubt(story)) return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_doubted'), LATER]
   // A case of someone who is out of sync is about an older row.
   const about = isOutOfSync(story) ? undefined : story.dead_letters.find(isOpen)
   if (about)

@@ -8,6 +8,7 @@ import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/health/figur
 import { blocksOf, HAD_LEFT, type OpenCase, openCasesOf } from '../../sync/outbox/claim.ts'
 import { HELD_DECISION, hasSource } from '../../sync/outbox/employee.ts'
 import { HALT_KINDS, haltWhere, holdsBack, isInForceFor } from '../../sync/outbox/halts.ts'
+import { DOUBTED } from '../../sync/runs/restored.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
 
@@ -85,6 +86,9 @@ export const EmployeeStory = z.object({
         })
         .nullable()
         .describe('The run with the HR row that waits for a decision, or was rejected'),
+      doubted: z
+        .boolean()
+        .describe('The database was restored since the platform confirmed a row: a full run asks about them'),
       vanished_at: z.date().nullable(),
       acknowledged_at: z.date().nullable(),
       queried_at: z.date().nullable(),
@@ -162,7 +166,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
         `select active, status = 'in_sync' as in_sync, platform_state, dept_code,
                 withheld, vanished_at, dirsync.confirmed_at(e) as acknowledged_at,
                 greatest(queried_at, dirsync.confirmed_at(e)) as queried_at,
-                ${employeeStatus('e')} as status,
+                ${employeeStatus('e')} as status, coalesce(${DOUBTED}, false) as doubted,
                 (select jsonb_build_object('run', o.run, 'decided_by', o.decided_by, 'decided_at', o.decided_at,
                                            'approved', c.approved and c.state in ('requested', 'planning'),
                                            'rejected', e.rejected, 'reason', o.reason, 'has_source', ${hasSource('e')},

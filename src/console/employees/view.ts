@@ -155,7 +155,7 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
           notice: 'bad',
           title: { foreign: t('employees.now.halted', { message: inLanguage(language, halt.message) }) },
           // The end of the halt alone does not send what a cancelled run has left.
-          what: waitingUpdateOf(employee) ? null : t('employees.now.waiting.plan'),
+          what: waitingUpdateOf(employee) ? null : waitsForPlan(ask, employee),
           todo: inLanguage(language, halt.remedy),
           next: { to: '/halts', text: t('common.details') },
         },
@@ -315,11 +315,16 @@ function planLink(t: Ask['t'], run: number): Words {
   return { to: `/runs/${run}/plan`, text: t('common.details') }
 }
 
+/** Of one without work in the outbox. */
+function waitsForPlan({ t }: Ask, { record }: EmployeeResult): Words {
+  return t(record?.doubted ? 'step.asked_doubted' : 'employees.now.waiting.plan')
+}
+
 function waitsFor(ask: Ask, employee: EmployeeResult): Words {
   const { t } = ask
   const work = waitingUpdateOf(employee)
   const [halt] = employee.halts
-  if (!work) return t('employees.now.waiting.plan')
+  if (!work) return waitsForPlan(ask, employee)
   if (halt) return { foreign: t('employees.now.halted', { message: inLanguage(ask.language, halt.message) }) }
   if (work.replan_at) return t('employees.now.waiting.replan')
   if (work.not_before && work.not_before > ask.now)

@@ -222,6 +222,8 @@ export const employees = {
   'step.asked_again': 'There was no answer. It is retried by itself: {message}',
   'step.asked_halted': 'Calls are halted: {message}',
   'step.asked_queued': 'Waiting for its turn.',
+  'step.asked_doubted':
+    'The database was restored or taken over by a replica: the platform has yet to be asked about the employee. A full run asks it, and so does “Sync now”.',
   'step.put_off': 'Put off. It is retried by itself: {message}',
   'step.taken_back': 'Its run was cancelled. The next run plans it again.',
   'step.asked_not_needed': 'Not needed.',

@@ -213,6 +213,8 @@ export const employees = {
   'step.asked_again': '平台没有应答，将自动重试：{message}',
   'step.asked_halted': '调用已停止：{message}',
   'step.asked_queued': '排队等待处理。',
+  'step.asked_doubted':
+    '数据库曾从备份恢复或由备库接管，尚未向平台核对该员工。全量同步会进行核对，也可点击“立即同步”。',
   'step.put_off': '已推迟，将自动重试：{message}',
   'step.taken_back': '所属同步任务已取消，由下一次同步任务重新计划。',
   'step.asked_not_needed': '无需查询。',

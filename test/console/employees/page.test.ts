@@ -315,6 +315,21 @@ test('one whose update was taken back waits for a plan, though work on an open i
   await console.pool.query('select dirsync.resume()')
 })
 
+test('one about whom the platform is to be asked since the database was restored waits for a full run', async () => {
+  await console.pool.query(`
+    insert into public.staff values ('doubtful', 'One', true);
+    insert into dirsync.employee (userid, source_hash, acknowledged_hash)
+      values ('doubtful', gen_random_uuid(), '${'f'.repeat(32)}')`)
+  const WAITS = 'the platform has yet to be asked about the employee. A full run asks it'
+  for (const pause of [false, true]) {
+    if (pause) await console.pool.query(`select dirsync.pause('why')`)
+    const body = await pageOf('doubtful')
+    expect(body.split(WAITS)).toHaveLength(3)
+    expect(body).not.toMatch(/wait for the next run|No plan has passed/)
+  }
+  await console.pool.query('select dirsync.resume()')
+})
+
 test('the command that ends a pause is drawn as a command', async () => {
   await console.pool.query(`select dirsync.pause('why')`)
   const body = await pageOf('later')

@@ -154,6 +154,7 @@ describe('the steps of a run that was started for an employee', () => {
       withheld: [],
       status: 'in_sync',
       held: null,
+      doubted: false,
       vanished_at: null,
       acknowledged_at: new Date(),
       queried_at: new Date(),

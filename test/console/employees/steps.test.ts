@@ -18,6 +18,7 @@ const RECORD: NonNullable<EmployeeStory['record']> = {
   withheld: [],
   status: 'waiting',
   held: null,
+  doubted: false,
   vanished_at: null,
   acknowledged_at: null,
   queried_at: null,
@@ -427,6 +428,11 @@ const WITHOUT: [name: string, EmployeeStory, string[]][] = [
     [READ, SCOPE, CHECKED, FOUND, 'failed sent_held_back'],
   ],
   ['not in any plan yet', story({}), [READ, SCOPE, 'waiting checked_not_yet', LATER, LATER]],
+  [
+    'of whom the platform is to be asked since the database was restored',
+    story({ record: { ...RECORD, doubted: true } }),
+    [READ, SCOPE, CHECKED, 'waiting asked_doubted', LATER],
+  ],
   ['without an HR source', story({ record: NO_SOURCE }), UNREAD],
   [
     'in a plan that is held',
@@ -530,6 +536,11 @@ const SINCE_ATTEMPT: [name: string, EmployeeStory, string[]][] = [
     'tried for a run that was cancelled',
     story({ attempts: [attempt('retry', { calls: GET })] }),
     [READ, SCOPE, CHECKED, 'skipped taken_back', NOT_REACHED],
+  ],
+  [
+    'tried for a run that was cancelled, after the database was restored',
+    story({ record: { ...RECORD, doubted: true }, attempts: [attempt('retry', { calls: GET })] }),
+    [READ, SCOPE, CHECKED, 'waiting asked_doubted', LATER],
   ],
   [
     'tried for a run that was cancelled, and planned again',
