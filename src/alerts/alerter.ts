@@ -4,6 +4,7 @@ import type { Logger } from '../lib/logger.ts'
 import { Loop } from '../lib/loop.ts'
 import { adoptMoney } from '../money/open.ts'
 import { placeEvents } from '../sync/health/events.ts'
+import { noteMissedStatuses } from '../sync/health/figures.ts'
 import type { Language } from '../texts/texts.ts'
 import { DatabaseAway, isAway } from './away.ts'
 import { type Channel, getsAlerts } from './channel.ts'
@@ -78,6 +79,8 @@ export function startAlertService(options: {
     ...{ pool, deployment, processId, channels, logger, intervalMs: EVALUATE_MS },
     async find(now) {
       await adoptMoney({ pool, logger })
+      // Without it no rule knows what was halted, nor how many cases there were.
+      await noteMissedStatuses(pool)
       return findings(await readAlertFacts(pool), config, now)
     },
     limits: { repeatHours: config.ALERT_REPEAT_HOURS, messagesPerHour: config.ALERT_MESSAGES_PER_HOUR },

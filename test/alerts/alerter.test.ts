@@ -898,6 +898,21 @@ describe('while the database is away', () => {
   })
 })
 
+test('the state of everything is recorded for the rules, whether or not a scheduler does it', async () => {
+  const service = startAlertService({
+    config: loadConfig({ ...LEAST, DATABASE_URL: store.url }),
+    ...{ deployment: { id: 'd-1', name: null }, processId: crypto.randomUUID(), logger: SILENT },
+  })
+  try {
+    await until(async () => (await store.rows('select from dirsync.alert_check')).length > 0)
+    const recorded = `select at > now() - interval '5 minutes' as recent from dirsync.status_history`
+    expect(await store.rows(recorded)).toEqual([{ recent: true }])
+  } finally {
+    await service.stop()
+    await service.close()
+  }
+})
+
 test('a refund and a top-up whose senders died are found and logged, whatever the roles of the process', async () => {
   const refund = await writeDown(store)
   await writeTopUpDown(store)

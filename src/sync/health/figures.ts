@@ -145,7 +145,7 @@ export const SOURCE_LOST_AT = `(select source_lost_at from dirsync.deployment
   where source_lost_at > now() - interval '7 days')`
 
 /**
- * Records the state of everything and sums up the calls by hour, for charts. At most once per five minutes, across all callers.
+ * Records the state of everything, for charts and alerts, and sums up the calls by hour. At most once per five minutes, across all callers.
  */
 export async function noteStatuses(db: Pool): Promise<void> {
   // Written while the clock ran ahead, these would be taken for what was latest until it has caught up: calls of the last minutes, the
@@ -155,4 +155,12 @@ export async function noteStatuses(db: Pool): Promise<void> {
     delete from dirsync.call_minute where minute > now();
     delete from dirsync.call_hour where hour > now()`)
   await db.query('select dirsync.note_statuses()')
+}
+
+/** The same where its job has not: that may be off, paused or rarer, or no scheduler runs. */
+export async function noteMissedStatuses(db: Pool): Promise<void> {
+  const { rowCount } = await db.query(
+    `select from dirsync.status_history where at between now() - interval '5 minutes' and now()`,
+  )
+  if (rowCount === 0) await noteStatuses(db)
 }
