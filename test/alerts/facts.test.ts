@@ -264,6 +264,31 @@ describe('a source that looks wrong', () => {
     expect(await suspectKinds()).toEqual([])
   })
 
+  test('has a cause of its own when it is checked for a held run, whatever came before that, or a clock that was ahead', async () => {
+    await under.inSync(10)
+    await plantRun(store, {
+      ...{ kind: 'full', state: 'source_suspect', message: inWords('no rows') },
+      ...{ planned_at: minutesAgo(60), finished_at: minutesAgo(60) },
+    })
+    await under.hr.query(`update person set name = name || '!' where userid in ('e1', 'e2', 'e3')`)
+    const { id } = await under.plan()
+    await recheckHeldRun(store.pool, id)
+    await under.planRequested(id)
+    // As it was said a day ahead.
+    await sql(`update dirsync.sync_run set checked_at = now() + interval '1 day', planned_at = now() + interval '1 day' where id = ${id};
+      insert into dirsync.sync_run (kind, state, hr_source, planned_at, checked_at, finished_at, requested_by)
+      values ('changes', 'rejected', '', now(), now() + interval '1 day', now(), 'cron')`)
+    await under.hr.query('delete from person')
+    await recheckHeldRun(store.pool, id)
+    await under.planRequested(id)
+    expect(await rules()).toEqual([`held_run ${id}`, 'source_suspect changes'])
+    const [suspect] = (await readAlertFacts(store.pool)).suspects
+    expect(suspect?.run).toBe(id)
+    expect(suspect?.since).toEqual(
+      await store.value('select suspect_since from dirsync.sync_run where id = $1', [id]),
+    )
+  })
+
   test('is found when it is checked for a held run', async () => {
     await under.inSync(10)
     await under.hr.query(`update person set name = name || '!' where userid in ('e1', 'e2', 'e3')`)

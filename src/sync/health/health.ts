@@ -185,7 +185,7 @@ export const RUNS_OF_KIND: Runs = { which: ofKind('k.kind'), latestFirst: 'r.kin
 
 /** SQL: the latest such run of the HR source `s` that fulfils a condition. */
 export function latestRun({ which, latestFirst }: Runs, condition: string): string {
-  return `(select id, state, message, ${READ_UNTIL} as read_until from dirsync.sync_run r
+  return `(select id, state, message, ${PLANNED_UNTIL} as planned_until from dirsync.sync_run r
            where ${which} and r.hr_source = s.name and ${condition} order by ${latestFirst} limit 1)`
 }
 
@@ -197,10 +197,11 @@ const suspectChecks = (kind: string, runs: Runs) => `
     select k.kind as among, s.name as source, found.*
     from (values ('${kind}')) k (kind)
     cross join lateral ${RUN_SOURCES} s
-    left join lateral ${latestRun(runs, `${HAS_CHECKED} and state <> 'source_suspect' and suspect_since is null`)} passed on true
-    -- That one was decided since changes nothing about what the checks for it have found.
+    left join lateral ${latestRun(runs, `${HAS_CHECKED} and state <> 'source_suspect'`)} passed on true
+    -- That one was decided since changes nothing about what the checks for it have found. What is still to come is of a clock that was
+    -- put back.
     left join lateral (select ${READ_UNTIL} as read_until from dirsync.sync_run r
-                       where checked_at is not null and suspect_since is null and ${runs.which} and r.hr_source = s.name
+                       where checked_at <= now() and suspect_since is null and ${runs.which} and r.hr_source = s.name
                        order by checked_at desc limit 1) checked on true
     cross join lateral (
       select id, r.kind, message, finished_at as since, finished_at as at,
@@ -213,7 +214,8 @@ const suspectChecks = (kind: string, runs: Runs) => `
              suspect_since, checked_at, false
       from dirsync.sync_run r
       where ${runs.which} and r.hr_source = s.name and suspect_since is not null
-        and checked_at > coalesce(greatest(passed.read_until, checked.read_until), '-infinity')) found`
+        and checked_at > coalesce(greatest(case when passed.planned_until <= now() then passed.planned_until end,
+                                           checked.read_until), '-infinity')) found`
 
 /** SQL: the same of employees, and of departments. */
 export const SUSPECT_CHECKS = `(${suspectChecks('changes', RUNS_OF_EVERYBODY)}

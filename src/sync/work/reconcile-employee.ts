@@ -391,7 +391,7 @@ async function invalidRow(
       ...unasked(true),
       parkedHash: hash,
       overwritten: claim.overwritten,
-      isAnswered: isWanted,
+      isAnswered: isWanted || !isPossible,
       // Of one whom it lacks, the row is what is in the way.
       ...(found?.platformState === 'in_service' && found),
     }),
