@@ -197,7 +197,7 @@ export interface Seen {
 /**
  * Why some files are not a complete delivery; null when they are, as far as can be seen from outside.
  * @param files those that are read
- * @param seen of each file: its own clock may be ahead of ours, or behind
+ * @param seen of each file: its own clock may be ahead of ours, or behind, as far as it was seen to change
  */
 export function incompleteness(
   { files: all, markedAt }: Folder,
