@@ -592,8 +592,9 @@ export async function claimUnknown(db: Pool, outerRefundNo: string | null): Prom
      from claimed where r.outer_refund_no = claimed.outer_refund_no
      returning r.*, (extract(epoch from now() - sent_at) * 1000)::float8 as age_ms, now() as claimed_at,
                ${misfitOf('r.outer_refund_no')} as misfit_at,
-               exists (select from dirsync.deployment
-                       where sent_at < restored_at + interval '${LOOKED_FOR_MS} milliseconds') as may_be_another`,
+               dirsync.was_restored()
+               or exists (select from dirsync.deployment
+                          where sent_at < restored_at + interval '${LOOKED_FOR_MS} milliseconds') as may_be_another`,
     [outerRefundNo],
   )
   return rows[0] ?? null

@@ -325,6 +325,9 @@ async function sendOnce(
     message: message('said.answer_not_stored', { money_state: state, what: ifNotStored }),
   })
   let answer: Answer
+  // A gateway may send it twice, and pass on the answer of the second time alone.
+  let receipt = null as string | null
+  const wasNotified = (): SendOutcome => ({ ...nothing, state: 'accepted', receipt })
   try {
     answer = { state: 'accepted', receipt: await call({ sendBefore, ...(signal && { signal }) }) }
   } catch (error) {
@@ -334,23 +337,23 @@ async function sendOnce(
       // What people are told does not say what ails dirsync.
       if (kind === 'aborted' && !signal?.aborted)
         logger.warn({ error: cause }, `${journal.noun} not sent: dirsync gave the call up`)
-      let receipt = null as string | null
       const isStored = await storePatiently(async () => {
-        // A gateway may have sent it twice, and passed on the answer of the second time alone.
         if (!(await forget(verdict.said.meaning))) receipt = await notified()
       }, logger)
       // Its row is later found without a sender, as after a crash, so the number is not free.
       if (!isStored) return unstored('rejected', { platformCode, traceId })
       if (receipt === null) throw error
-      return { ...nothing, state: 'accepted', receipt }
+      return wasNotified()
     }
     answer = failed
   }
   const isStored = await storePatiently(async () => {
     if (!(await restore(answer))) throw new Error('another refund of its order is open')
     await journal.storeAnswer(pool, number, answer)
+    if (answer.state !== 'accepted') receipt = await notified()
   }, logger)
   logger.info({ number, state: answer.state, isStored }, `${journal.noun} sent`)
+  if (receipt !== null) return wasNotified()
   return isStored ? { ...nothing, ...answer } : unstored(answer.state, answer)
 }
 

@@ -526,6 +526,8 @@ describe('the answer', () => {
   test.each([
     ['asks to wait', { httpStatus: 429, retryAfter: 0 }],
     ['does not know the application', { code: 1000210003 }],
+    ['refuses it', { code: 1000220002 }],
+    ['fails', { httpStatus: 500 }],
   ])('that the platform %s does not hide a notification received meanwhile', async (_, fault) => {
     await refunds.fault(REFUND_CALL, { hold: true, ...fault })
     const sent = send()
