@@ -298,6 +298,18 @@ test('the overview asks about HR that looked wrong until a later run of the same
   expect((await asked()).sort()).toEqual([departments, full].sort())
 })
 
+test('the overview does not say of a held run that its own data looked wrong if a check for it has found HR so', async () => {
+  const { rows } = await console.pool.query<{ id: number }>(`
+    insert into dirsync.sync_run (kind, state, planned, planned_at, checked_at, suspect_since, requested_by)
+    values ('changes', 'held', 3, now() - interval '1 minute', now(), now(), 'a test') returning id`)
+  onTestFinished(async () => {
+    await console.pool.query('delete from dirsync.sync_run')
+  })
+  const body = await see('viewer', '/overview')
+  expect(body).toContain(`HR’s data looked wrong when it was read again for run ${rows[0]?.id}.`)
+  expect(body).not.toContain('nothing was sent')
+})
+
 test('the overview tells of a failed run until a later one of its kind has been planned', async () => {
   const add = (kind: string, state: string, keys = '{}', part_of: number | null = null) =>
     console.pool.query(

@@ -299,7 +299,12 @@ function todoNotice(ask: Ask, todo: Todo, { employees }: OverviewResult): Notice
     case 'suspect':
       return {
         notice: 'warn',
-        title: inSource(todo.run, t('overview.suspect', { run: todo.run.id })),
+        title: inSource(
+          todo.run,
+          t(todo.run.state === 'source_suspect' ? 'overview.suspect' : 'overview.suspect_check', {
+            run: todo.run.id,
+          }),
+        ),
         what: runMessage(ask.language, todo.run),
         todo: { to: `/runs/${todo.run.id}`, text: t('common.details') },
       }

@@ -26,6 +26,7 @@ export const overview = {
     'None of them counts as in sync before that. A full run was requested, which asks. Users and tokens may be older, too: unless nothing was lost, as in a planned switch to a replica or a move, an administrator should disable and revoke again what was disabled or revoked since the backup.',
   'overview.doubted.remedy': 'See how far the full run is; if there is none, start one',
   'overview.suspect': 'In run {run} HR’s data looked wrong, and nothing was sent.',
+  'overview.suspect_check': 'HR’s data looked wrong when it was read again for run {run}.',
   'overview.failed': 'Run {run} failed.',
   'overview.failed_alike': 'Runs {runs} failed for the same reason.',
   'overview.alerts.separator': '; ',

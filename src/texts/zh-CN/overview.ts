@@ -23,6 +23,7 @@ export const overview = {
     '核对之前，这些员工不算已同步。系统已发起全量同步进行核对。用户和令牌也可能是较早的状态：备份之后停用的用户和吊销的令牌，需由管理员重新停用和吊销；如未丢失数据（例如计划内的备库切换或迁移），则无需处理。',
   'overview.doubted.remedy': '查看全量同步的进度；如果没有，请手动发起',
   'overview.suspect': '同步任务 {run} 发现人事数据可疑，未发送任何数据。',
+  'overview.suspect_check': '为同步任务 {run} 重新读取人事数据时，发现数据可疑。',
   'overview.failed': '同步任务 {run} 失败。',
   'overview.failed_alike': '同步任务 {runs} 因同一原因失败。',
   'overview.alerts.separator': '；',
