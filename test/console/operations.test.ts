@@ -257,6 +257,27 @@ describe('schedules and halts', () => {
     )
   })
 
+  test('while the retry of due cases is off, the overview does not say that dirsync tries again by itself', async () => {
+    const me = { host: 'h', pid: 1, roles: ['scheduler', 'worker'], version: '1', pacer: null }
+    await heartbeat(console.pool, { ...me, id: crypto.randomUUID() })
+    await console.pool.query(`
+      insert into dirsync.employee (userid, source_hash, parked_hash, platform_state)
+        select 'e1', h, h, 'absent' from gen_random_uuid() h;
+      insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, state)
+        values ('employee', 'e1', 'update-employee', 'not_on_platform', '[]', '[]', 'awaiting_activation');
+      insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds)
+        values ('retry-due', '* * * * *', now() + interval '1 minute', 60)`)
+    const overview = async () => (await console.browse('viewer', 'GET', '/overview')).body
+    expect(await overview()).toContain('dirsync tries again by itself.')
+    await console.pool.query('update dirsync.job_schedule set interval_seconds = null')
+    const body = await overview()
+    expect(body).not.toContain('by itself')
+    expect(body).toContain('Cases that wait are not retried, as “Retry due cases” is off.')
+    await console.pool.query(`
+      delete from dirsync.job_schedule; delete from dirsync.employee; delete from dirsync.process;
+      delete from dirsync.dead_letter where entity_key = 'e1'`)
+  })
+
   test('while changes are paused, what HR tells by itself is planned all the same, and the page says so', async () => {
     await console.pool.query(
       `insert into dirsync.job_schedule (job, expression, next_due_at) values ('sync-changes', '* * * * *', now())`,

@@ -9,7 +9,6 @@ import { COLON, isTextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
 import { EMPLOYEE_STATUS_TONES } from '../employees/list-view.ts'
 import { whoText } from '../runs/words.ts'
-import { jobName, jobPath } from '../schedules/view.ts'
 import { asSentence, type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, copyable, duration, reasonField, timeText } from '../ui/parts.ts'
 import { casesPath, employeePath } from '../ui/paths.ts'
@@ -25,6 +24,7 @@ import {
   itemOf,
   keyWords,
   operationName,
+  retriesStopped,
   short,
 } from './parts.ts'
 import type { CaseStory } from './read.ts'
@@ -211,12 +211,7 @@ function nextWords(ask: Ask, story: CaseStory): Words[] {
       time: snooze_until ? timeText(ask, snooze_until) : '',
     }),
     again && asSentence(ask, t('cases.next.unless'), { since: again }),
-    ...(story.retries_stopped && (again || BY_RETRIES.has(next))
-      ? [
-          t('cases.next.stopped', { job: jobName(ask, 'retry-due') }),
-          { to: jobPath('retry-due'), text: t('common.details') },
-        ]
-      : []),
+    ...(story.retries_stopped && (again || BY_RETRIES.has(next)) ? retriesStopped(ask) : []),
   ]
 }
 

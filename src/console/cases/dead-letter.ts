@@ -3,6 +3,10 @@ import type { Pool } from '../../lib/database.ts'
 import { CASE_STATES } from '../../sync/cases/cases.ts'
 import { SaidText } from '../../texts/failures.ts'
 
+export const RetriesStopped = z
+  .boolean()
+  .describe('The cron job retry-due, which retries cases that are due, is paused or off')
+
 /** One row of `dirsync.dead_letter`, named as its columns. */
 export const DeadLetter = z.object({
   id: z.int(),

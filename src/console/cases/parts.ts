@@ -3,6 +3,7 @@ import { qualified } from '../../directory/employee.ts'
 import { shortened } from '../../lib/text.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { jobName, jobPath } from '../schedules/view.ts'
 import { term, type Words } from '../shown.ts'
 import { tabs } from '../ui/parts.ts'
 import { employeePath } from '../ui/paths.ts'
@@ -14,6 +15,14 @@ const MOST_SHOWN = 60
 
 export function short(text: string): string {
   return shortened(text, MOST_SHOWN)
+}
+
+/** Where cases are not retried when they are due. */
+export function retriesStopped(ask: Ask): Words[] {
+  return [
+    ask.t('cases.next.stopped', { job: jobName(ask, 'retry-due') }),
+    { to: jobPath('retry-due'), text: ask.t('common.details') },
+  ]
 }
 
 export function categoryName({ language }: Ask, category: string): string {

@@ -26,7 +26,7 @@ import { UNDOABLE_STEPS } from '../../sync/runs/commands.ts'
 import { HELD_RUNS } from '../../sync/runs/run.ts'
 import type { MessageKey } from '../../texts/message.ts'
 import { Attempt, PendingWork } from '../employees/story.ts'
-import { DeadLetter, DeadLetterEvent, readCase } from './dead-letter.ts'
+import { DeadLetter, DeadLetterEvent, RetriesStopped, readCase } from './dead-letter.ts'
 
 /**
  * Cases as pages show them, among a hundred thousand open and a million resolved ones. No page counts or sorts them
@@ -389,9 +389,7 @@ export const CaseStory = DeadLetter.extend({
       'The held run that a retry waits for, as its plan has another HR row of the employee, or as none is deleted before it',
     ),
   retry_run: z.int().nullable().describe('The requested run that will retry it'),
-  retries_stopped: z
-    .boolean()
-    .describe('The cron job retry-due, which retries cases that are due, is paused or off'),
+  retries_stopped: RetriesStopped,
 })
 export type CaseStory = z.infer<typeof CaseStory>
 

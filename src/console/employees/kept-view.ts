@@ -67,7 +67,10 @@ export function storyBlocks(ask: Ask, employee: EmployeeResult): Block[] {
   ]
 }
 
-function casesOf({ t }: Ask, { dead_letters, enterprise_code: enterpriseCode }: EmployeeResult): Block {
+function casesOf(
+  { t }: Ask,
+  { dead_letters, enterprise_code: enterpriseCode, retries_stopped }: EmployeeResult,
+): Block {
   const table = tableOf(
     dead_letters,
     [
@@ -102,7 +105,7 @@ function casesOf({ t }: Ask, { dead_letters, enterprise_code: enterpriseCode }: 
       {
         title: t('employees.next_try'),
         spare: true,
-        of: ({ next_retry_at }) => next_retry_at && { since: next_retry_at },
+        of: ({ next_retry_at }) => (next_retry_at && !retries_stopped ? { since: next_retry_at } : null),
       },
     ],
     { caption: t('employees.cases'), to: ({ id }) => `/cases/${id}` },

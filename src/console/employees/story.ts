@@ -3,6 +3,7 @@ import type { FieldBlock } from '../../directory/difference.ts'
 import { type EmployeeField, type EmployeeKey, keyText } from '../../directory/employee.ts'
 import type { Pool } from '../../lib/database.ts'
 import { latestOrdersOf } from '../../mirrors/payment-order.ts'
+import { RETRIES_STOPPED } from '../../sync/cases/retries.ts'
 import { IS_CASE_OF_BLOCK } from '../../sync/cases/withheld.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/health/figures.ts'
 import { blocksOf, HAD_LEFT, type OpenCase, openCasesOf } from '../../sync/outbox/claim.ts'
@@ -10,7 +11,7 @@ import { HELD_DECISION, hasSource } from '../../sync/outbox/employee.ts'
 import { HALT_KINDS, haltWhere, holdsBack, isInForceFor } from '../../sync/outbox/halts.ts'
 import { DOUBTED } from '../../sync/runs/restored.ts'
 import { SaidText } from '../../texts/failures.ts'
-import { DeadLetter } from '../cases/dead-letter.ts'
+import { DeadLetter, RetriesStopped } from '../cases/dead-letter.ts'
 
 /** One attempt and its outcome. */
 export const Attempt = z.object({
@@ -145,6 +146,7 @@ export const EmployeeStory = z.object({
   halts: z
     .array(z.object({ scope: z.string(), message: SaidText, remedy: SaidText }))
     .describe('Why work stands still'),
+  retries_stopped: RetriesStopped,
 })
 export type EmployeeStory = z.infer<typeof EmployeeStory>
 
@@ -175,8 +177,9 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
                  from (${HELD_DECISION}) o join dirsync.sync_run c on c.id = coalesce(o.part_run, o.run)) as held
          from dirsync.employee e where enterprise_code = $1 and userid = $2`,
       ),
-      read<Pick<EmployeeStory, 'has_source'>>(
-        `select ${hasSource('k')} as has_source from (values ($1, $2)) k (enterprise_code, userid)`,
+      read<Pick<EmployeeStory, 'has_source' | 'retries_stopped'>>(
+        `select ${hasSource('k')} as has_source, ${RETRIES_STOPPED} as retries_stopped
+         from (values ($1, $2)) k (enterprise_code, userid)`,
       ),
       read<EmployeeStory['pending'][number]>(
         `select ${PENDING_COLUMNS}
@@ -214,6 +217,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
   return {
     record: record ?? null,
     has_source: source?.has_source ?? true,
+    retries_stopped: source?.retries_stopped ?? false,
     ...{ pending, attempts, dead_letters, bindings, halts, payment_orders },
   }
 }

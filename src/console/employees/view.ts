@@ -5,7 +5,7 @@ import { failureTexts, inLanguage, runMessage } from '../../texts/failures.ts'
 import type { MessageKey, Said } from '../../texts/message.ts'
 import type { TextKey } from '../../texts/texts.ts'
 import { type Ask, lacksRole } from '../ask.ts'
-import { fieldName, holderWords } from '../cases/parts.ts'
+import { fieldName, holderWords, retriesStopped } from '../cases/parts.ts'
 import { runStateWords, whoText } from '../runs/words.ts'
 import { asSentence, type Block, joined, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, code, facts, head, reasonField, section, type Tone } from '../ui/parts.ts'
@@ -179,7 +179,9 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
           notice: 'info',
           title: t('employees.now.awaiting_activation'),
           todo: t('employees.now.awaiting_activation.remedy'),
-          next: at && asSentence(ask, t('employees.asked_again'), { since: at }),
+          next: employee.retries_stopped
+            ? joined(retriesStopped(ask), ' ')
+            : at && asSentence(ask, t('employees.asked_again'), { since: at }),
         },
       ]
     }

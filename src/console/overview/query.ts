@@ -13,7 +13,7 @@ import { countDoubted } from '../../sync/runs/restored.ts'
 import { HELD_RUNS } from '../../sync/runs/run.ts'
 import type { Language } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { CaseStory } from '../cases/read.ts'
+import { RetriesStopped } from '../cases/dead-letter.ts'
 import { readUnknownPeople, UnknownPeople } from '../employees/unknown.ts'
 import { HaltReport, listProcesses, type Process } from '../halts/query.ts'
 import { KINDS as MONEY_KINDS, type Kind as MoneyKind } from '../money/query.ts'
@@ -71,7 +71,7 @@ export const OverviewResult = z.object({
   cases_that_wait: z
     .int()
     .describe('Unresolved cases that dirsync retries by itself, without those whose retry is under way'),
-  retries_stopped: CaseStory.shape.retries_stopped,
+  retries_stopped: RetriesStopped,
   money_for_person: z
     .object({ refunds: z.int(), topups: z.int() })
     .describe('Refunds and top-ups of unknown outcome about which a person has to find out'),

@@ -90,17 +90,20 @@ export function todoBlocks(
     awaiting_activation = 0,
   } = overview.employees
   const decided = in_sync + accepted + rejected + no_source
-  const [tone, text]: [Tone, 'all_well' | 'decided' | 'awaiting' | 'at_work' | 'nobody'] =
+  const stopped = overview.retries_stopped && overview.cases_that_wait > 0
+  const [tone, text]: [Tone, 'all_well' | 'decided' | 'awaiting' | 'at_work' | 'nobody' | 'retries_off'] =
     in_scope === 0
       ? ['wait', 'nobody']
       : in_sync === in_scope
         ? ['ok', 'all_well']
         : decided === in_scope
           ? ['off', 'decided']
-          : in_sync + awaiting_activation === in_scope
-            ? ['wait', 'awaiting']
-            : ['busy', 'at_work']
-  return [{ text: { tone, text: ask.t(`overview.${text}`) } }]
+          : stopped
+            ? ['wait', 'retries_off']
+            : in_sync + awaiting_activation === in_scope
+              ? ['wait', 'awaiting']
+              : ['busy', 'at_work']
+  return [{ text: { tone, text: ask.t(`overview.${text}`, { job: jobName(ask, 'retry-due') }) } }]
 }
 
 /** The figures that matter most. */

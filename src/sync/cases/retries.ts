@@ -108,12 +108,12 @@ export async function requestDueRetries(db: Pool): Promise<number | null> {
   return rows[0]?.id ?? null
 }
 
-/** Whether no case is retried when it is due: the cron job that does it is paused or off. */
+/** SQL: whether no case is retried when it is due: the cron job that does it is paused or off. */
+export const RETRIES_STOPPED = `exists (
+  select from dirsync.job_schedule where job = 'retry-due' and (paused_at is not null or interval_seconds is null))`
+
 export async function areRetriesStopped(db: Pool): Promise<boolean> {
-  const { rows } = await db.query<{ stopped: boolean }>(
-    `select exists (select from dirsync.job_schedule
-                    where job = 'retry-due' and (paused_at is not null or interval_seconds is null)) as stopped`,
-  )
+  const { rows } = await db.query<{ stopped: boolean }>(`select ${RETRIES_STOPPED} as stopped`)
   return onlyRow(rows).stopped
 }
 

@@ -208,6 +208,31 @@ test('a moment ends a sentence as the language ends it', async () => {
   expect(await said('zh-CN')).not.toContain('</time>.')
 })
 
+test('no time of a next try is told while due cases are not retried', async () => {
+  await console.pool.query(`
+    insert into public.staff values ('inactive', 'One', true);
+    insert into dirsync.employee (userid, source_hash, parked_hash, platform_state)
+      select 'inactive', h, h, 'absent' from gen_random_uuid() as h;
+    insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, state, next_retry_at)
+      values ('employee', 'inactive', 'update-employee', 'not_on_platform', '[]', '[]', 'awaiting_activation', '2030-03-03T03:03Z');
+    insert into dirsync.attempt (operation, entity_key, started_at, duration_ms, outcome)
+      values ('update-employee', 'inactive', now(), 5, 'awaiting_activation');
+    insert into dirsync.job_schedule (job, expression, next_due_at, interval_seconds)
+      values ('retry-due', '* * * * *', now() + interval '1 minute', 60)`)
+  onTestFinished(async () => void (await console.pool.query('delete from dirsync.job_schedule')))
+  const STOPPED = 'But not before “Retry due cases”, which is paused or off, runs again.'
+  const TIME = '2030-03-03T03:03'
+  const goesOn = await pageOf('inactive')
+  expect(goesOn.split(TIME).length).toBeGreaterThan(3)
+  expect(goesOn).not.toContain(STOPPED)
+  for (const stop of ['interval_seconds = null', `interval_seconds = 60, paused_at = now()`]) {
+    await console.pool.query(`update dirsync.job_schedule set ${stop}`)
+    const body = await pageOf('inactive')
+    expect(body).toContain(STOPPED)
+    expect(body).not.toContain(TIME)
+  }
+})
+
 test('a sync by name is said to be under way also of one whose change is held or was rejected', async () => {
   await console.pool.query(`
     insert into public.staff values ('asked', 'One', true), ('insisted', 'One', true);

@@ -165,6 +165,7 @@ describe('the steps of a run that was started for an employee', () => {
     bindings: [],
     payment_orders: [],
     halts: [],
+    retries_stopped: false,
   }
   const run = (state: string) => ({
     id: 7,

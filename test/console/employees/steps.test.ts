@@ -46,6 +46,7 @@ function story(differs: Partial<EmployeeStory>): EmployeeStory {
     bindings: [],
     payment_orders: [],
     halts: [],
+    retries_stopped: false,
     ...differs,
   }
 }
