@@ -112,7 +112,7 @@ export async function recordFindings(db: ClientBase, findings: readonly Finding[
        and a.rule = f.rule and a.subject = f.subject
        and (gone_at is not null
             or exists (select from unnest(news_if_more) name
-                       where (f.facts ->> name)::int > (a.facts ->> name)::int))`,
+                       where (f.facts ->> name)::float8 > (a.facts ->> name)::float8))`,
     [JSON.stringify(found)],
   )
   const { rows } = await db.query<Change>(

@@ -13,6 +13,8 @@ export interface OpenEntries {
   for_person: number
   /** When the oldest unknown one was sent. */
   oldest: Date | null
+  /** When the latest unknown one was sent. */
+  latest: Date | null
 }
 
 export type OpenMoney = Record<'refund' | 'topup', OpenEntries>
@@ -22,7 +24,8 @@ const open = (table: 'refund' | 'topup', isUnknown: string, waitsForPerson: stri
          count(*) filter (where state = 'requested' and not ${HANGS}) as requested,
          count(*) filter (where ${isUnknown}) as unknown,
          count(*) filter (where ${waitsForPerson}) as for_person,
-         min(sent_at) filter (where ${isUnknown}) as oldest
+         min(sent_at) filter (where ${isUnknown}) as oldest,
+         max(sent_at) filter (where ${isUnknown}) as latest
   from dirsync.${table} where ${IS_OPEN} or ${isUnknown}`
 const IS_UNKNOWN = `state = 'unknown' or ${HANGS}`
 

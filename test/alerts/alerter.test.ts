@@ -614,10 +614,13 @@ describe('people', () => {
     expect(said(await inbox.arrival(6))).toMatch(/money_unknown recovered/)
   })
 
-  test('hear at once that acknowledged money of unknown outcome now waits for a person', async () => {
+  test.each([
+    ['that acknowledged money of unknown outcome now waits for a person', 'for_person', 1],
+    ['of another refund of unknown outcome in place of the acknowledged one', 'latest_at', 1_796_068_002_302],
+  ])('hear at once %s', async (_, fact, later) => {
     const inbox = await Inbox.open()
-    const unknown = (for_person: number) => [
-      finding('money_unknown', { subject: 'refund', facts: { count: 1, for_person } }),
+    const unknown = (more: number) => [
+      finding('money_unknown', { subject: 'refund', facts: { count: 1, for_person: 0, [fact]: more } }),
     ]
     wrong = unknown(0)
     await startProcess([inbox.channel()])
@@ -626,7 +629,7 @@ describe('people', () => {
     await store.rows('select dirsync.acknowledge_alert(id) from dirsync.alert')
     expect(said(await inbox.arrival(2))).toBe('money_unknown acknowledged')
     await delivered()
-    wrong = unknown(1)
+    wrong = unknown(later)
     expect(said(await inbox.arrival(3))).toBe('money_unknown repeated')
     expect(await store.rows('select acknowledged_by from dirsync.alert')).toEqual([{ acknowledged_by: null }])
   })

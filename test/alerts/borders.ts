@@ -28,7 +28,7 @@ export const SCHEDULE = {
   error: inWords('relation "staff" does not exist'),
 }
 export const WORK = { operation: 'update-employee' as const, count: 3, queued: 2, age: 3601, isPutOff: false }
-export const MONEY = { ...NO_MONEY, unknown: 2, for_person: 1, oldest: ago(MINUTE) }
+export const MONEY = { ...NO_MONEY, unknown: 2, for_person: 1, oldest: ago(MINUTE), latest: ago(MINUTE) }
 /** Of 1000 in scope. */
 export const status = (inSync: number): Facts['employees'] => [
   { status: 'in_sync', count: inSync },
@@ -176,7 +176,12 @@ export const BORDERS: {
     name: 'unknown refunds',
     beyond: { money: { refund: MONEY, topup: NO_MONEY } },
     at: { money: { refund: NO_MONEY, topup: NO_MONEY } },
-    found: { subject: 'refund', since: MONEY.oldest, forMs: 0, facts: { count: 2, for_person: 1 } },
+    found: {
+      subject: 'refund',
+      since: MONEY.oldest,
+      forMs: 0,
+      facts: { count: 2, for_person: 1, latest_at: MONEY.latest.getTime() },
+    },
   },
   {
     rule: 'money_unknown',

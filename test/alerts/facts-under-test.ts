@@ -3,7 +3,7 @@ import type { AlertLimits } from '../../src/alerts/rule.ts'
 import { loadConfig } from '../../src/config.ts'
 import { LEAST } from '../helpers/least-settings.ts'
 
-export const NO_MONEY = { requested: 0, unknown: 0, for_person: 0, oldest: null }
+export const NO_MONEY = { requested: 0, unknown: 0, for_person: 0, oldest: null, latest: null }
 
 /** The default thresholds of the rules, except for these settings. */
 export function alertLimits(settings: Record<string, string> = {}): AlertLimits {

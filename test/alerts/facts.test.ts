@@ -941,8 +941,9 @@ describe('money', () => {
     await writeRefund(store.pool, REFUND, 'test')
     expect(await found()).toEqual([])
     await refundJournal.storeAnswer(store.pool, 'R-1', UNKNOWN)
+    const sentAt = (await store.value<Date>('select sent_at from dirsync.refund')).getTime()
     expect(await only('money_unknown')).toMatchObject([
-      { subject: 'refund', since: expect.any(Date), facts: { count: 1, for_person: 0 } },
+      { subject: 'refund', since: expect.any(Date), facts: { count: 1, for_person: 0, latest_at: sentAt } },
     ])
     await sql(`update dirsync.refund set left_to_person_at = now()`)
     expect(await only('money_unknown')).toMatchObject([{ facts: { count: 1, for_person: 1 } }])

@@ -108,6 +108,7 @@ describe('the journal', () => {
       unknown: 0,
       for_person: 0,
       oldest: null,
+      latest: null,
     })
     await writeDown(store)
     await refundJournal.storeAnswer(store.pool, R1, UNKNOWN)
@@ -122,6 +123,7 @@ describe('the journal', () => {
       unknown: 1,
       for_person: 0,
       oldest,
+      latest: oldest,
     })
     await storeVerdict(store.pool, R1, 'unknown', inWords('ask'), true)
     expect((await readOpenMoney(store.pool)).refund).toMatchObject({ unknown: 1, for_person: 1 })

@@ -65,6 +65,7 @@ describe('the journal of top-ups', () => {
       unknown: 1,
       for_person: 1,
       oldest,
+      latest: oldest,
     })
   })
 })

@@ -27,7 +27,7 @@ export interface RuleDefinition {
    */
   mendsWithinMinutes?: number
   /**
-   * Facts that are counts of what a person has acknowledged. Once one of them grows, the alert is no longer acknowledged, and is
+   * Facts that are counts or times of what a person has acknowledged. Once one of them grows, the alert is no longer acknowledged, and is
    * told at once.
    */
   newsIfMore?: readonly string[]

@@ -125,13 +125,16 @@ job:dirsync_employees_in_sync:ratio < ${percent / 100}
   /** A refund or top-up whose outcome is unknown: it may have been carried out. Subject: `refund` or `topup`. */
   money_unknown: {
     severity: 'critical',
-    newsIfMore: ['count', 'for_person'],
+    // Another one may come while one is settled.
+    newsIfMore: ['count', 'for_person', 'latest_at'],
     meaning: 'Minutes that the outcome of a refund or top-up is unknown before it is an alert.',
     figure: { min: 0, max: 1440, default: 0, example: 30, lasts: 'minutes' },
     holdsMs: minutes,
     find: ({ money }) =>
-      Object.entries(money).flatMap(([subject, { unknown: count, for_person, oldest: since }]) =>
-        since === null ? [] : [{ subject, facts: { count, for_person }, since }],
+      Object.entries(money).flatMap(([subject, { unknown: count, for_person, oldest: since, latest }]) =>
+        since === null || latest === null
+          ? []
+          : [{ subject, facts: { count, for_person, latest_at: latest.getTime() }, since }],
       ),
     values: (_, facts) => facts.numbers('count', 'for_person'),
     screen: 'money',
