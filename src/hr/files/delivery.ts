@@ -18,7 +18,7 @@ import {
   readFolder,
   type Seen,
 } from './folder.ts'
-import { type KeptTable, keptTables, readIn, UNOPENED } from './read-in.ts'
+import { type KeptTable, keptTables, readIn, rootOf, UNOPENED } from './read-in.ts'
 import type { FilesSettings } from './settings.ts'
 
 /*
@@ -188,7 +188,9 @@ export class Deliveries {
   #incompleteness(folder: Folder, files: readonly DataFile[], tables: Tables, now: Date): Said | null {
     const kept = this.#kept
     // A dated file is followed by a later one; an older one was there before.
-    const isFollowed = ({ file, root }: KeptTable) => {
+    const isFollowed = (table: KeptTable) => {
+      const { file } = table
+      const root = rootOf(table, files)
       const dated = datedName(file.slice(0, file.lastIndexOf('.')))
       const since = dated && isSameTable(dated.table, root) ? dated.date : ''
       return files.some(other => isSameTable(other.table, root) && (other.dated?.date ?? '') >= since)

@@ -45,6 +45,11 @@ export interface KeptTable {
   isNamed: boolean
 }
 
+/** The name in a mapping of the file that has the table in a delivery: what was a sheet may now be a file of its own. */
+export function rootOf({ name, root }: KeptTable, files: readonly DataFile[]): string {
+  return files.some(({ table }) => isSameTable(table, name)) ? name : root
+}
+
 /** Who may read a file can change without a trace on it, such as with the groups of dirsync's user. */
 export const UNOPENED = ''
 
@@ -107,19 +112,19 @@ async function readInAll(
   await connection.run('use kept')
   const tables: KeptTable[] = []
   for (const file of files) {
-    const known = before?.tables.filter(({ root }) => isSameTable(root, file.table)) ?? []
+    const known = before?.tables.filter(table => isSameTable(rootOf(table, files), file.table)) ?? []
     for (const made of await readInFile(connection, file, reading, known)) {
       const last = known.find(({ name, isThere }) => isThere && isSameTable(name, made.name))
       const isBroken = made.problem !== null && last !== undefined
       if (isBroken) await carryOver(connection, last.name)
       tables.push({
-        ...(isBroken ? { ...last, state: made.state, problem: made.problem } : made),
+        ...(isBroken ? { ...last, root: made.root, state: made.state, problem: made.problem } : made),
         isNamed: isNamed(made.name),
       })
     }
   }
   for (const table of before?.tables ?? []) {
-    if (files.some(file => isSameTable(file.table, table.root))) continue
+    if (files.some(file => isSameTable(file.table, rootOf(table, files)))) continue
     if (table.isThere) await carryOver(connection, table.name)
     tables.push({ ...table, isNamed: isNamed(table.name) })
   }

@@ -401,6 +401,35 @@ describe('while the next delivery is not complete', () => {
     expect((await server.tables()).map(({ name }) => name)).toEqual(['staff_B', 'staff'])
   })
 
+  test('a sheet that becomes a file of its own is not missing, whichever mapping asks first', async () => {
+    const cell = (value: string) => `<c t="inlineStr"><is><t>${value}</t></is></c>`
+    const sheet = (name: string, id: string) => ({ name, rows: ['id', id].map(cell) })
+    const [staff, leavers] = [
+      'select id as userid, id as name from staff',
+      'select id as userid, id as name from staff_leavers',
+    ]
+    const both = `${staff} union all ${leavers}`
+    for (const first of [both, staff, leavers])
+      for (const stays of [true, false]) {
+        const hr = await delivered()
+        await hr.deliver('staff.xlsx', workbook([sheet('Staff', '1'), sheet('leavers', '2')]))
+        expect(await hr.rows(both)).toMatchObject([{ userid: '1' }, { userid: '2' }])
+        if (stays) await hr.deliver('staff.xlsx', workbook([sheet('Staff', '3')]))
+        else {
+          await unlink(join(hr.folder, 'staff.xlsx'))
+          await hr.deliver('staff.csv', 'id\n3\n')
+        }
+        await hr.deliver('staff_leavers.csv', '')
+        expect(await incomplete(hr, leavers)).toBe('the file staff_leavers.csv is empty')
+        expect((await hr.source(leavers).lookup([key('2')])).size).toBe(1)
+        await hr.deliver('staff_leavers.csv', 'id\n4\n')
+        await hr.rows(first)
+        expect(await hr.rows(staff)).toMatchObject([{ userid: '3' }])
+        expect(await hr.rows(leavers)).toMatchObject([{ userid: '4' }])
+        expect(await hr.rows(both)).toMatchObject([{ userid: '3' }, { userid: '4' }])
+      }
+  })
+
   test('look-ups read no file of it, not even one that is whole', async () => {
     const hr = await delivered()
     await hr.deliver('staff.csv', 'id,grade\n1,g1\n2,g2\n')
