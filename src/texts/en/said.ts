@@ -304,7 +304,8 @@ export const saidTexts = {
   'said.many_rows': '{count} rows',
   'said.kept_copy': 'a kept copy',
   'said.file_missing': 'the file {file}, which the last delivery had, is missing',
-  'said.file_sheet_missing': 'the file {file} lacks the sheet {sheet}, which the last delivery had',
+  'said.file_sheet_missing':
+    'the file {file} lacks the sheet {sheet}, which the last delivery had, or has it empty or as its first one',
   'said.marker_missing': 'the marker {file} is missing',
   'said.marker_old': 'the file {file} is newer than the marker {marker}',
   'said.file_writing':

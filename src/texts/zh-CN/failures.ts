@@ -369,7 +369,7 @@ export const failures = {
   'said.many_rows': '{count} 行',
   'said.kept_copy': '所保存的副本',
   'said.file_missing': '上次交付中有文件 {file}，这次没有',
-  'said.file_sheet_missing': '上次交付中文件 {file} 有工作表 {sheet}，这次没有',
+  'said.file_sheet_missing': '上次交付中文件 {file} 有工作表 {sheet}，这次没有，或该表为空，或被移到了第一位',
   'said.marker_missing': '缺少标记文件 {file}',
   'said.marker_old': '文件 {file} 比标记文件 {marker} 更新',
   'said.file_writing': '文件 {file} 在 {count} 秒前仍在写入，{limit} 秒内无变化才算交付完整',
