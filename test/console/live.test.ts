@@ -142,6 +142,31 @@ test('runs have moved when a part of a held plan is decided, and when HR was che
   await untilMoved(stream, 'runs')
 })
 
+test('runs have moved when a part of a mirror was read, and processes when one steps aside or is outdated', async () => {
+  const console = await listening()
+  const { pool } = database
+  await pool.query(`
+    insert into dirsync.process (id, host, pid, roles, version, hr_owners)
+      values (gen_random_uuid(), 'h', 1, '{worker}', '1', dirsync.hr_owners());
+    with run as (
+      insert into dirsync.sync_run (kind, state, planned_at) values ('orders', 'running', now()) returning id
+    )
+    insert into dirsync.mirror_task (run_id, position) select id, n from run, generate_series(1, 3) n`)
+  onTestFinished(async () => void (await pool.query('delete from dirsync.process')))
+  const stream = await watch(console.url, await tokenOf('reader'))
+  await untilMoved(stream, 'runs', 'processes')
+  await pool.query('delete from dirsync.mirror_task where position = 1')
+  await untilMoved(stream, 'runs')
+  await pool.query(
+    `update dirsync.sync_run set result = '{"rows": {"read": 100, "changed": 0}}' where kind = 'orders'`,
+  )
+  await untilMoved(stream, 'runs')
+  await pool.query(`update dirsync.process set aside_for = 'unreachable'`)
+  await untilMoved(stream, 'processes')
+  await pool.query(`update dirsync.process set hr_owners = '{"one": "of before"}'`)
+  await untilMoved(stream, 'processes')
+})
+
 test('money has moved when an outcome becomes known, and when a notification comes after it', async () => {
   const console = await listening()
   await database.pool.query(

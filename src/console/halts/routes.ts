@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ALIVE } from '../../sync/processes/process.ts'
+import { ALIVE, IS_OUTDATED } from '../../sync/processes/process.ts'
 import { action, type Endpoint, read } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
@@ -14,7 +14,7 @@ export const screen: Screen = {
       select md5(string_agg(concat_ws('|', scope, category, since, probes, next_probe_at, raised_by, message), ',' order by scope))
       from dirsync.halt`,
     processes: `
-      select string_agg(id::text, ',' order by id) from dirsync.process
+      select string_agg(concat_ws('|', id, aside_for, ${IS_OUTDATED}), ',' order by id) from dirsync.process
       where ${ALIVE}`,
   },
   endpoints: halts,
