@@ -505,7 +505,9 @@ describe('a part of a stored plan', () => {
     expect(approved.json()).toEqual({ run: id, part: expect.any(Number), planned: 2, undecided: 2 })
     expect(approved.headers.location).toBe(`/api/v1/runs/${part}`)
     expect((await seen(`/runs/${part}`)).json()).toMatchObject({ state: 'requested', part_of: id })
-    expect((await seen(`/runs/${id}`)).json()).toMatchObject({ state: 'held', undecided: 2 })
+    expect((await seen(`/runs/${id}`)).json()).toMatchObject({ state: 'held', undecided: 2, left: 2 })
+    const { items } = (await seen('/runs?state=held&limit=1')).json()
+    expect(items).toMatchObject([{ id, left: 2 }])
     // As a form sends it.
     const form = new URLSearchParams({
       filter: JSON.stringify({ department: 'D0' }),

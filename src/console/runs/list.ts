@@ -69,6 +69,9 @@ type Row = Omit<ListedRun, 'reasons' | 'outcomes' | 'cases' | 'calls' | 'rows' |
 export const REJECTED = `case when r.undecided is null then 0 else (
   select coalesce(sum(d.planned), 0)::int from dirsync.plan_decision d where d.run_id = r.id and not d.approved) end`
 
+/** SQL: entities that run `r` has still to send; none once it has ended. */
+export const STILL_LEFT = `case when r.finished_at is null then ${LEFT} else 0 end`
+
 /** Runs, newest first. */
 export async function listRunsPage(db: Pool, filter: RunFilter, page: PageAsked): Promise<Paged<ListedRun>> {
   const { values, place } = placeholders(page.limit + 1)
@@ -78,8 +81,7 @@ export async function listRunsPage(db: Pool, filter: RunFilter, page: PageAsked)
   const { rows } = await db.query<Row>(
     `select id, kind, hr_source, state, cardinality(keys) as named, requested_by, requested_at, started_at, finished_at,
             cancelled_at, planned, undecided, part_of, message, plan, result,
-            ${REJECTED} as rejected,
-            case when state = 'running' and finished_at is null then ${LEFT} else 0 end as left
+            ${REJECTED} as rejected, ${STILL_LEFT} as left
      from dirsync.sync_run r where ${conditions.join(' and ')}
      order by id desc limit $1`,
     values,

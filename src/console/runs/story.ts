@@ -3,11 +3,11 @@ import { emptyShare, type SourceStatistics } from '../../directory/hash.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { runTimeLeft, type TimeLeft } from '../../sync/health/time-left.ts'
 import { FULL_READING } from '../../sync/runs/earlier-runs.ts'
-import { LEFT, PLANNED_UNTIL, type PlanSummary, type RunResult, runAndParts } from '../../sync/runs/run.ts'
+import { PLANNED_UNTIL, type PlanSummary, type RunResult, runAndParts } from '../../sync/runs/run.ts'
 import { usableRows } from '../../sync/runs/safety.ts'
 import { CommandRow } from '../audit/entries.ts'
 import { DeadLetter } from '../cases/dead-letter.ts'
-import { type ListedRun, REJECTED } from './list.ts'
+import { type ListedRun, REJECTED, STILL_LEFT } from './list.ts'
 
 /** One row of `dirsync.sync_run`, named as its columns. */
 type RunRow = Omit<
@@ -86,7 +86,7 @@ export async function readRunStory(
   mostCounted: number | null = null,
 ): Promise<RunStory | null> {
   const { rows } = await db.query<RunRow & { left: number }>(
-    `select ${COLUMNS}, ${REJECTED} as rejected, ${LEFT} as left from dirsync.sync_run r where id = $1`,
+    `select ${COLUMNS}, ${REJECTED} as rejected, ${STILL_LEFT} as left from dirsync.sync_run r where id = $1`,
     [id],
   )
   const run = rows[0]
