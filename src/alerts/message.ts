@@ -83,9 +83,10 @@ export interface MessageAlert {
  * drop the second message as a repetition.
  * @param id number of the message in its deployment
  */
-export function deliveryId({ kind, alerts, url, at }: ChannelMessage, id: string): string {
+export function deliveryId({ kind, alerts, url, at, deployment }: ChannelMessage, id: string): string {
   // The texts and the time of a waiting message may change, so the hash covers only what it is about.
-  const about = alerts.length > 0 ? alerts.map(({ key, event, since }) => [key, event, since]) : at
+  const rest = kind === 'summary' ? deployment?.id : at
+  const about = alerts.length > 0 ? alerts.map(({ key, event, since }) => [key, event, since]) : rest
   const hash = createHash('sha256').update(JSON.stringify([kind, url, about]))
   return `dirsync-${id}-${hash.digest('hex').slice(0, 12)}`
 }

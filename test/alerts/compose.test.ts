@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AlertEvent, Draft, RaisedAlert } from '../../src/alerts/decide.ts'
-import { compose } from '../../src/alerts/message.ts'
+import { compose, deliveryId } from '../../src/alerts/message.ts'
 import { RULES, type RuleName } from '../../src/alerts/rule.ts'
 import type { Language } from '../../src/texts/texts.ts'
 
@@ -170,6 +170,17 @@ test('a summary counts, and says when there is more', () => {
     title: 'dirsync：另有 2 条告警，最高级别为严重',
     note: '该渠道一小时内的 20 条消息额度已用完，另有 2 条告警，请在控制台查看；到 18:25 UTC+8 仍未恢复的会再次通知。',
   })
+})
+
+test('a summary that counts more when it is tried again is the same message to its receiver', () => {
+  const of = (minutes: number, id = 'd-1') => {
+    const silentUntil = new Date(NOW.getTime() + 30 * MINUTE)
+    const summary = { ...draft(event('halt', 'raised')), kind: 'summary' as const, silentUntil }
+    const at = { ...AT, now: new Date(NOW.getTime() + minutes * MINUTE), deployment: { id, name: null } }
+    return deliveryId(message('en', summary, at), '12')
+  }
+  expect(of(1)).toBe(of(0))
+  expect(of(0, 'd-2')).not.toBe(of(0))
 })
 
 test('a lost process is named in every language, its roles in that of the reader', () => {
