@@ -74,7 +74,9 @@ test('the address that refunds name is told without its parameters, and whether 
        (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, sent_at, settled_at)
      values ('r1', 'o1', 1, 'accepted', 'ann', now() - interval '25 hours', now() - interval '25 hours')`,
   )
-  expect(await told(address)).toEqual([['warning', never, expect.stringContaining('have none')]])
+  expect(await told(address)).toEqual([
+    ['warning', never, expect.stringContaining('have none. If they were sent with this address, ')],
+  ])
   await deployment.own.pool.query(`update dirsync.refund set state = 'notified', notified_at = now()`)
   const latest = expect.stringContaining('latest notification came')
   expect(await told(address)).toEqual([['ok', latest, undefined]])

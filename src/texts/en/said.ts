@@ -1166,7 +1166,7 @@ export const saidTexts = {
   'doctor.notified_elsewhere':
     'The receiver takes {path} alone: set NOTIFICATION_URL to that path, unless your proxy passes this one on as that.',
   'doctor.check_notifications':
-    'Refunds that the platform accepted a day ago have none: check that NOTIFICATION_URL reaches the receiver from outside, and its log.',
+    'Refunds that the platform accepted a day ago have none. If they were sent with this address, check that NOTIFICATION_URL reaches the receiver from outside, and its log.',
   'doctor.without_tls': 'CONSOLE_URL is {address}: passwords and sessions cross the network without TLS',
   'doctor.with_tls': 'Put a proxy with TLS in front, and set CONSOLE_URL to its https:// address.',
   'doctor.channel_shown': 'no channel is set for alerts: the console shows them',

@@ -1164,7 +1164,7 @@ export const failures = {
   'doctor.notified_elsewhere':
     '接收服务只接受 {path}：请将 NOTIFICATION_URL 设为该路径，除非反向代理会将此路径转发为该路径。',
   'doctor.check_notifications':
-    '平台一天前受理的退款没有收到通知：请检查外部能否通过 NOTIFICATION_URL 访问接收服务，并查看其日志。',
+    '平台一天前受理的退款没有收到通知。如果发送时使用的是该地址，请检查外部能否通过 NOTIFICATION_URL 访问接收服务，并查看其日志。',
   'doctor.without_tls': 'CONSOLE_URL 为 {address}：密码和会话在网络上未经 TLS 加密传输',
   'doctor.with_tls': '请在前面设置启用 TLS 的反向代理，并将 CONSOLE_URL 设为其 https:// 地址。',
   'doctor.channel_shown': '未设置告警渠道：告警仅在控制台显示',
