@@ -729,6 +729,10 @@ describe('while the database is away', () => {
     const away = await inbox.arrival(1)
     expect(away).toMatchObject({ id: expect.stringMatching(/^away-[\d-]+$/), alerts: [{ event: 'raised' }] })
     expect(said(away)).toBe('database_away raised')
+    // Others may reach it.
+    expect(away).toMatchObject({
+      alerts: [{ what: expect.stringMatching(/^The process that last checked/) }],
+    })
     await delay(200)
     expect(inbox.arrivals).toHaveLength(1)
 

@@ -152,7 +152,7 @@ export const alerts = {
   'alert.database_slow.over': 'It answers quickly again.',
   'alert.database_away.title': 'dirsync’s database does not answer, or not as it should',
   'alert.database_away.what':
-    'Nothing is read from HR and nothing is sent until it does; nothing is lost.{error, select, none {} other { The last error: {error}}}',
+    'The process that last checked the rules cannot use it. Unless others can, nothing is read from HR and nothing is sent until it answers; nothing is lost.{error, select, none {} other { The last error: {error}}}',
   'alert.database_away.remedy':
     'Start the server or restore the connection to it; `dirsync doctor` says what fails.',
   'alert.database_away.over': 'It answers again. Work continues by itself unless it is paused or halted.',
@@ -264,7 +264,7 @@ export const alerts = {
   'runbook.database_slow':
     'Reading dirsync’s figures takes a handful of small queries, but took too long three times in a row.\nLook at the server: processor, memory, disks, other databases on it.\n`select pid, state, wait_event_type, now() - query_start, query from pg_stat_activity order by query_start` shows what is running or waiting for locks.\nIs autovacuum on, and is a backup or an import running?\nIf the network to the server is slow, raise ALERT_DATABASE_SLOW; if dirsync itself is slow, give the server more resources.',
   'runbook.database_away':
-    'dirsync’s own database does not answer, or takes no writes. Nothing is read or sent meanwhile, and nothing is lost.\nThis alert comes from the memory of the process that last checked the rules; the console shows no figures until the database is back.\nIs the server up? Check `pg_isready`, its log, its disk.\nIs the network open? `dirsync doctor` tests DATABASE_URL.\nOnce it answers, all processes continue by themselves; none has to be restarted.\nIf the process that told of it is restarted before that, no message says that it is over: close it at its receivers yourself.\nIf it has to be restored from a backup, stop dirsync first, and read Backup in docs/operating.md.',
+    'dirsync’s own database does not answer, or takes no writes. Nothing is lost.\nThis alert comes from the memory of the process that last checked the rules. Other processes go on if they reach the database. Otherwise nothing is read or sent, and the console shows no figures, until it is back.\nIs the server up? Check `pg_isready`, its log, its disk.\nIs the network open? `dirsync doctor` tests DATABASE_URL.\nOnce it answers, all processes continue by themselves; none has to be restarted.\nIf the process that told of it is restarted before that, no message says that it is over: close it at its receivers yourself.\nIf it has to be restored from a backup, stop dirsync first, and read Backup in docs/operating.md.',
   'runbook.dead_channel':
     'A channel does not accept messages, or not for all of its recipients, so people who rely on it are not notified. The other channels get this alert.\nThe console’s screen Alerts, or `dirsync alerts channels`, shows the last answer of its server.\nUsual causes: a deleted robot or webhook, a changed secret or keyword, an expired mail password, a mail address that no longer exists, a proxy or firewall.\nCorrect its ALERT_CHANNEL_… settings and restart dirsync.\n`dirsync alerts test --channel NAME` sends one message and shows the server’s answer.\nOnce it works, one message sums up what happened meanwhile.',
   'runbook.heartbeat_failing':

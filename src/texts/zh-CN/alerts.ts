@@ -138,7 +138,7 @@ export const alerts = {
   'alert.database_slow.over': '响应已恢复正常。',
   'alert.database_away.title': 'dirsync 数据库无响应或响应异常',
   'alert.database_away.what':
-    '恢复之前不会读取人事系统，也不会发送任何数据；不会丢失数据。{error, select, none {} other {最近一次错误：{error}}}',
+    '最近一次执行评估的进程无法使用该数据库。如果其他进程也无法使用，恢复之前不会读取人事系统，也不会发送任何数据；不会丢失数据。{error, select, none {} other {最近一次错误：{error}}}',
   'alert.database_away.remedy': '请启动数据库服务器，或恢复与它的网络连接；`dirsync doctor` 会指出问题所在。',
   'alert.database_away.over': '数据库已恢复。除非已暂停或停止，工作会自动继续。',
   'alert.dead_channel.title': '告警无法送达：{subject}',
@@ -246,7 +246,7 @@ export const alerts = {
   'runbook.database_slow':
     '读取 dirsync 的指标只需几个小查询，却连续三次耗时过长。\n请检查服务器：处理器、内存、磁盘，以及其上的其他数据库。\n执行 `select pid, state, wait_event_type, now() - query_start, query from pg_stat_activity order by query_start`，可看到正在执行或等待锁的语句。\n请确认 autovacuum 已开启，以及当前是否有备份或导入在运行。\n如果到服务器的网络较远，请调高 ALERT_DATABASE_SLOW；如果 dirsync 本身变慢，请为服务器增加资源。',
   'runbook.database_away':
-    'dirsync 自己的数据库没有响应，或无法写入。在此期间不会读取和发送任何数据，也不会丢失数据。\n本告警由最近一次执行评估的进程凭内存发出；数据库恢复之前，控制台不显示数据。\n服务器是否在运行？请查看 `pg_isready`、数据库日志和磁盘。\n网络是否畅通？`dirsync doctor` 会检查 DATABASE_URL。\n数据库恢复后，所有进程会自动继续，无需重启。\n如果发出告警的进程在此之前重启，则不会再有恢复通知：请在接收端自行关闭该告警。\n如需从备份恢复，请先停止 dirsync，并阅读 docs/operating.md 中的“Backup”一节。',
+    'dirsync 自己的数据库没有响应，或无法写入。不会丢失数据。\n本告警由最近一次执行评估的进程凭内存发出。其他进程如能访问数据库，会继续工作；否则在数据库恢复之前，不会读取和发送任何数据，控制台也不显示数据。\n服务器是否在运行？请查看 `pg_isready`、数据库日志和磁盘。\n网络是否畅通？`dirsync doctor` 会检查 DATABASE_URL。\n数据库恢复后，所有进程会自动继续，无需重启。\n如果发出告警的进程在此之前重启，则不会再有恢复通知：请在接收端自行关闭该告警。\n如需从备份恢复，请先停止 dirsync，并阅读 docs/operating.md 中的“Backup”一节。',
   'runbook.dead_channel':
     '某个渠道无法接收消息，或未送达全部收件人，依赖它的人收不到告警；此事由其他渠道通知。\n控制台的“告警”页面，或 `dirsync alerts channels`，会显示其服务器最近一次的答复。\n常见原因：机器人或 webhook 已被删除、密钥或关键词已更改、邮箱密码过期、收件地址已失效、代理或防火墙拦截。\n请更正其 ALERT_CHANNEL_ 开头的设置，并重启 dirsync。\n`dirsync alerts test --channel NAME` 会发送一条消息，并显示服务器的答复。\n渠道恢复后，期间发生的事情会合并为一条消息送达。',
   'runbook.heartbeat_failing':
