@@ -64,7 +64,7 @@ export const CRON_JOBS: readonly CronJob[] = [
   },
   {
     name: 'history',
-    does: 'records the state of everything, for charts; with off, the process that checks the alerts does it',
+    does: 'records the state of everything, for charts; where it does not, the process that checks the alerts does',
     schedule: '*/5 * * * *',
     async run({ pool }) {
       await noteStatuses(pool)

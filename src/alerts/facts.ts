@@ -27,7 +27,7 @@ export interface Facts extends Health {
    * Whether the first sync on this platform account is over, of each HR source that has begun it, and if so, whether
    * within the last hour.
    */
-  goodRun: 'never' | 'lately' | 'long_ago'
+  firstSync: 'never' | 'lately' | 'long_ago'
   /** Calls of the last 15 minutes. */
   recentCalls: { calls: number; rejected: number }
   /** Channels that do not accept messages. */
@@ -107,6 +107,6 @@ const DETAILS = `
               then coalesce((select jsonb_object_agg(category, least) from least_cases), '{}') end as "leastCases",
          (select case when ended < now() - interval '1 hour' then 'long_ago'
                       when ended is not null then 'lately' else 'never' end
-          from (select ${FIRST_SYNC_ENDED} as ended) first_sync) as "goodRun",
+          from (select ${FIRST_SYNC_ENDED} as ended) first_sync) as "firstSync",
          (select to_jsonb(c) from recent_calls c) as "recentCalls",
          ${jsonRows('failing_channels')} as "failingChannels"`

@@ -31,7 +31,7 @@ comment on column dirsync.sync_run.checked_for is
   'held: how long checking HR again took; null: it was not checked again, or by an earlier version.';
 alter table dirsync.sync_run add column suspect_since timestamptz;
 comment on column dirsync.sync_run.suspect_since is
-  'held: since when HR has looked wrong whenever it was checked again; null: it looked right at the last time.';
+  'held: since when HR has looked wrong whenever it was checked again; null: it looked right at the last time, or was not checked again.';
 create index sync_run_checked on dirsync.sync_run (checked_at) where checked_at is not null;
 
 -- A counter never goes back: a run that is held again has been counted.

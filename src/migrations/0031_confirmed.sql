@@ -5,7 +5,7 @@ comment on column dirsync.employee.acknowledged_at is
   'days, are attempts: see dirsync.confirmed_at.';
 comment on column dirsync.employee.queried_at is
   'When the platform last answered about the employee, or refused to, or it was seen that it cannot be asked, and this row had '
-  'to be written for it; see acknowledged_at. Null: never, or not since the database was restored.';
+  'to be written for it; see acknowledged_at. Null: never, or not since the database was restored or HR lost the enterprise.';
 
 create function dirsync.confirmed_at(employee dirsync.employee) returns timestamptz
 language sql stable as $$

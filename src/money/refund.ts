@@ -79,7 +79,7 @@ export function orderLock(outerTradeNo: string): Lock {
 
 /**
  * SQL: the platform has accepted it, and neither its notification, nor the order record, nor the mirror, nor a person has said that it
- * is completed. The platform sends nothing for one that fails.
+ * is completed. The platform sends nothing for one that fails. `switch-account` waits for it, too (src/sync/health/deployment.ts).
  */
 const IS_UNSHOWN = `(state = 'accepted' and shown_at is null and resolved_by is null)`
 

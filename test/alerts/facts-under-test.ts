@@ -63,7 +63,7 @@ export function healthyFacts(differs: Partial<Facts> = {}): Facts {
     heldRuns: [],
     suspects: [],
     leastCases: { duplicate_mobile: 10 },
-    goodRun: 'long_ago',
+    firstSync: 'long_ago',
     recentCalls: { calls: 1000, rejected: 0 },
     failingChannels: [],
     ...differs,

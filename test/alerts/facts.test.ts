@@ -66,7 +66,7 @@ test('an empty deployment with running processes has no problems', async () => {
   expect(await found()).toEqual([])
   expect(await readAlertFacts(store.pool)).toMatchObject({
     leastCases: null,
-    goodRun: 'never',
+    firstSync: 'never',
     schedules: [],
   })
 })
@@ -558,7 +558,7 @@ describe('cases that jump', () => {
 })
 
 describe('employees out of sync', () => {
-  const firstSync = async () => (await readAlertFacts(store.pool)).goodRun
+  const firstSync = async () => (await readAlertFacts(store.pool)).firstSync
 
   test('are found after the first sync, and are over when the platform confirms them', async () => {
     await under.hire(10)

@@ -46,7 +46,7 @@ test('when all is well, nothing is found, even at the strictest settings', () =>
 test('an empty deployment with running processes has no findings', () => {
   const empty = {
     ...{ deadLetters: [], runs: [], lastSuccesses: [], employees: [], sourceChecks: [], schedules: [] },
-    ...{ tokenCreations: 0, clockOffset: null, channels: [], leastCases: null, goodRun: 'never' as const },
+    ...{ tokenCreations: 0, clockOffset: null, channels: [], leastCases: null, firstSync: 'never' as const },
     recentCalls: { calls: 0, rejected: 0 },
   }
   expect(find(empty)).toEqual([])
@@ -207,16 +207,16 @@ describe('cases that jump', () => {
   })
 
   test('are not found during the first sync and the hour after it, nor while the hour before is unknown', () => {
-    expect(find({ ...jump, goodRun: 'never' })).toEqual([])
-    expect(find({ ...jump, goodRun: 'lately' })).toEqual([])
+    expect(find({ ...jump, firstSync: 'never' })).toEqual([])
+    expect(find({ ...jump, firstSync: 'lately' })).toEqual([])
     expect(find({ ...jump, leastCases: null })).toEqual([])
   })
 })
 
 describe('employees out of sync', () => {
   test('are not found during the first sync, but after it', () => {
-    expect(find({ employees: status(0), goodRun: 'never' })).toEqual([])
-    expect(find({ employees: status(0), goodRun: 'lately' })).toHaveLength(1)
+    expect(find({ employees: status(0), firstSync: 'never' })).toEqual([])
+    expect(find({ employees: status(0), firstSync: 'lately' })).toHaveLength(1)
   })
 
   test('who have left or vanished do not count', () => {

@@ -51,7 +51,7 @@ test('a company that is synced for the first time, changes, and is asked about i
   expect(await found()).toEqual([])
   const facts = await readAlertFacts(company.db)
   expect(facts).toMatchObject({
-    goodRun: 'lately',
+    firstSync: 'lately',
     work: [],
     sourceChecks: [
       { kind: 'changes', suspect: false },

@@ -8,7 +8,7 @@ import { MIRRORS, type Mirror } from '../../src/sync/runs/mirror-kind.ts'
 import { requestScheduledRun } from '../../src/sync/runs/run-requests.ts'
 import { decideCase, person } from './happen.ts'
 import { hasSub, IDENTIFIER, type MirrorFault, MirrorsPlatform, type Shown } from './mirrors-platform.ts'
-import { crowd, episodes, type OnItsWay, one, PROCESS_TROUBLE, type Scenario, type Turn } from './play.ts'
+import { crowd, episodes, type OnItsWay, one, PASSING_TROUBLE, type Scenario, type Turn } from './play.ts'
 import { type Process, SILENT } from './process.ts'
 import { as } from './schedule.ts'
 import { enterpriseOf, stageOf } from './stage.ts'
@@ -73,7 +73,7 @@ function troubleOf(mirror: fc.Arbitrary<Mirror>) {
     dropped: ofProcess('drop-connections'),
     unlocked: ofProcess('drop-locks'),
     stopped: ofProcess('stop'),
-    ...PROCESS_TROUBLE,
+    ...PASSING_TROUBLE,
     cutOff: fc.record({ what: fc.constant('cut-off' as const), process, steps: fc.constantFrom(100, 300) }),
     later: fc.record({
       what: fc.constant('time' as const),

@@ -14,7 +14,7 @@ import { APP_ID, APP_SECRET, encode, fieldsOf, signed } from '../helpers/notific
 import { clocks } from './clocks.ts'
 import { type MoneyFault, MoneyPlatform, type Sending, tradeOf } from './money-platform.ts'
 import { breachesOfMoney, countOf } from './money-truth.ts'
-import { crowd, episodes, one, PROCESS_TROUBLE, type Scenario, type Turn } from './play.ts'
+import { crowd, episodes, one, PASSING_TROUBLE, type Scenario, type Turn } from './play.ts'
 import type { Process } from './process.ts'
 import { as } from './schedule.ts'
 import { ALONE } from './stage.ts'
@@ -85,9 +85,9 @@ const TROUBLE = {
   failing: fc.record({ what: fc.constant('fail' as const) }),
   killed: fc.record({ what: fc.constant('kill' as const), process }),
   dropped: fc.record({ what: fc.constant('drop-connections' as const), process }),
-  unanswered: PROCESS_TROUBLE.lostAnswer,
-  still: PROCESS_TROUBLE.still,
-  slow: PROCESS_TROUBLE.slow,
+  unanswered: PASSING_TROUBLE.lostAnswer,
+  still: PASSING_TROUBLE.still,
+  slow: PASSING_TROUBLE.slow,
   later: seconds('time', 7, 40, 700, 25 * HOUR),
   clock: fc.record({
     what: fc.constant('clock' as const),

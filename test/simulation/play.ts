@@ -43,8 +43,8 @@ const NONE: Wakes = []
 export const one = <T extends string>(...values: T[]) => fc.constantFrom(...values)
 
 const steps = fc.constantFrom(10, 40, 100)
-/** What any process may meet, whatever it does. */
-export const PROCESS_TROUBLE = {
+/** What a process or the platform may meet, whatever it does. */
+export const PASSING_TROUBLE = {
   lostAnswer: fc.record({
     what: fc.constant('lose-answer' as const),
     process: fc.nat(1),

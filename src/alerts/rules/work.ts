@@ -25,8 +25,8 @@ export const WORK = {
       meaning: '… and by more than this percentage of the employees.',
     },
     find: (facts, { figure, second }) => {
-      const { goodRun, leastCases } = facts
-      if (goodRun !== 'long_ago' || leastCases === null) return []
+      const { firstSync, leastCases } = facts
+      if (firstSync !== 'long_ago' || leastCases === null) return []
       const most = Math.max(figure, (second / 100) * inScope(facts))
       return [...openCases(facts)]
         .map(([category, count]) => ({ category, count, rise: count - (leastCases[category] ?? 0) }))
@@ -63,7 +63,7 @@ job_category:dirsync_open_cases:rise1h > ${figure}
       const inSync = countOf(facts, 'in_sync')
       // A pause is an alert only after hours, if at all, so it could not hold this one back.
       const isPaused = facts.stops.some(({ scope, category }) => scope === '*' && category === 'paused')
-      if (isPaused || facts.goodRun === 'never' || all === 0 || (inSync / all) * 100 >= figure) return []
+      if (isPaused || facts.firstSync === 'never' || all === 0 || (inSync / all) * 100 >= figure) return []
       return [{ facts: { share: inSync / all, in_sync: inSync, in_scope: all } }]
     },
     values: (language, facts) => ({

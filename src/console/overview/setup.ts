@@ -322,8 +322,7 @@ async function readFacts({
                (select coalesce(jsonb_agg(jsonb_build_object('scope', scope, 'category', category, 'message', message)
                                           order by scope <> '*', scope), '[]')
                 from dirsync.halt where category not in ('hr_unavailable', 'paused')) as platform_halts,
-               (select bool_and(ended is not null) from ${FIRST_SYNCS} f) as has_synced,
-               (select min(id) from ${FIRST_SYNCS} f where ended is null) as syncing,
+               first_syncs.*,
                (select max(created_at) from dirsync.platform_token where app_id = $1) as token_at,
                (select jsonb_build_object(
                   'able', count(*) filter (where source = 'password'),
@@ -332,7 +331,9 @@ async function readFacts({
                 where name <> $3 and disabled_at is null and no_role_since is null) as users,
                (select coalesce(jsonb_agg(jsonb_build_object(
                   'has_sent', c.last_sent_at is not null, 'is_failing', c.failing_since is not null)), '[]')
-                from unnest($2::text[]) w (name) left join dirsync.alert_channel c using (name)) as channels`,
+                from unnest($2::text[]) w (name) left join dirsync.alert_channel c using (name)) as channels
+        from (select bool_and(ended is not null) as has_synced, min(id) filter (where ended is null) as syncing
+              from ${FIRST_SYNCS} f) first_syncs`,
       values: [config.PLATFORM_APP_ID, config.channels.filter(getsAlerts).map(({ name }) => name), LOCAL],
     }),
   ])

@@ -85,8 +85,7 @@ export async function readIn(
   { encoding, complete, headings }: FilesSettings,
   work: string,
 ): Promise<{ database: string; tables: KeptTable[] }> {
-  const { path, before } = delivering
-  const { isNamed } = delivering
+  const { path, before, isNamed } = delivering
   const reading = { encoding, headings, rests: 'restMs' in complete, work, isNamed }
   for (const [i, memory] of memories().entries()) {
     const database = join(work, `delivery-${i}`)
@@ -105,7 +104,7 @@ export async function readIn(
 
 async function readInAll(
   instance: Instance,
-  { files, isNamed, before }: Delivering,
+  { files, before }: Delivering,
   reading: Reading,
 ): Promise<KeptTable[]> {
   const connection = await instance.connect()
@@ -119,14 +118,14 @@ async function readInAll(
       if (isBroken) await carryOver(connection, last.name)
       tables.push({
         ...(isBroken ? { ...last, root: made.root, state: made.state, problem: made.problem } : made),
-        isNamed: isNamed(made.name),
+        isNamed: reading.isNamed(made.name),
       })
     }
   }
   for (const table of before?.tables ?? []) {
     if (files.some(file => isSameTable(file.table, rootOf(table, files)))) continue
     if (table.isThere) await carryOver(connection, table.name)
-    tables.push({ ...table, isNamed: isNamed(table.name) })
+    tables.push({ ...table, isNamed: reading.isNamed(table.name) })
   }
   await connection.run(`create schema dirsync; create table dirsync.contents as select unnest([
     ${tables.map(table => literal(JSON.stringify(table))).join(', ')}]::varchar[]) as kept`)

@@ -224,7 +224,7 @@ async function assertNoOpenMoney(client: ClientBase): Promise<void> {
     `select coalesce(array_agg(number order by sent_at), '{}') as open from (
        select outer_refund_no as number, sent_at from dirsync.refund
        where state in ('requested', 'unknown')
-          -- Accepted, and not completed as far as is known.
+          -- As IS_UNSHOWN in src/money/refund.ts: accepted, and not completed as far as is known.
           or state = 'accepted' and shown_at is null and resolved_by is null
        union all
        select external_code, sent_at from dirsync.topup where state in ('requested', 'unknown')) money`,

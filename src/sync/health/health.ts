@@ -314,7 +314,7 @@ const HEALTH = `
     -- When all enterprises of one of several sources were last halted, as they are while it does not answer.
     cross join lateral (select max(at) as at from dirsync.status_history h join dirsync.hr_source o on o.name = hr.name
                         where at > now() - interval '7 days' and o.enterprise_codes <@ h.halted_scopes
-                          and not o.enterprise_codes <@ dirsync.halted_scopes()) own
+                          and not o.enterprise_codes <@ (select dirsync.halted_scopes())) own
     -- A schedule may be older than one of several sources, which is first asked for a run when a tick finds it.
     cross join lateral (select case when hr.name <> '' then coalesce(
                           (select requested_at from dirsync.sync_run r

@@ -67,7 +67,7 @@ export interface Claim {
   /** Whether the platform has yet to tell where the employee is. */
   isUnlocated: boolean
   /** The platform had the employee when it was last asked. */
-  isLocated: boolean
+  isInService: boolean
   /** HR said that its person left, or it proved another person's, and no comparison has shown since that it is the employee's. */
   hadLeft: boolean
   /** The mark of the account that was compared last; null: of none. */
@@ -246,7 +246,7 @@ const MAPPINGS = `mappings as materialized (
 /** For how many days attempts are kept, and runs that are only worth as much as their attempts. */
 export const ATTEMPTS_KEPT_DAYS = 30
 
-/** Condition on an employee: the platform has not told where they are, nor refused to, or not since the database was restored. */
+/** Condition on an employee: the platform has not told where they are, nor refused to, or not since the database was restored or HR lost the enterprise. */
 export const IS_UNLOCATED = 'queried_at is null'
 
 /** Condition on an employee: that, or an update without an answer may have moved them. */
@@ -322,7 +322,7 @@ select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
        e.source_hash as "sourceHash", e.held_run is not null as "isHeld", e.held_hash as "heldHash",
        coalesce(e.rejected and ${HAS_UNKNOWN_PLACE}, false) as "isLost",
        ${IS_UNLOCATED} as "isUnlocated",
-       coalesce(e.platform_state = 'in_service', false) as "isLocated",
+       coalesce(e.platform_state = 'in_service', false) as "isInService",
        ${HAD_LEFT} as "hadLeft", e.account,
        e.acknowledged_hash as "acknowledgedHash",
        case when e.platform_state = 'in_service' and e.active and e.parked_hash is null and e.withheld = '{}'

@@ -194,15 +194,15 @@ export const ACCOUNT_SINCE = `coalesce((select since from dirsync.deployment), '
 
 /**
  * SQL: the first run of all employees that passed on the present account, for each source of HR in `name`; `id` is null where there is none
- * yet, and `ended` while it sends. Later runs, which have nothing to send then, are done before it. One that has nothing left but what
- * an enterprise's halt holds back is passed over: that may last for ever.
+ * yet, and `ended` while it sends. The first, since later runs have nothing to send and are done before it. One that has nothing left but
+ * what an enterprise's halt holds back is passed over: that may last for ever.
  */
 export const FIRST_SYNCS = `(
   select s.name, first.id, first.finished_at as ended
   from (values ('changes')) k (kind) cross join lateral ${RUN_SOURCES} s
   left join lateral (
-    -- One that sends a part of a plan counts like any other. In the order of an index, and not through half a year of runs on another
-    -- account, nor of other sources.
+    -- One that sends a part of a plan counts like any other. With "=" in place of "between" the index of the ids of all sources may be
+    -- taken; and without the account's first run, half a year of runs on another account be read.
     select id, finished_at from dirsync.sync_run r
     where kind in ${EMPLOYEE_KINDS_SQL} and keys = '{}' and hr_source between s.name and s.name
       and id >= coalesce((select id from dirsync.sync_run where requested_at >= ${ACCOUNT_SINCE}

@@ -585,7 +585,7 @@ function settlementOf(
   const employee = storedEmployee(result)
   const isAccepted = (employee?.fields.length ?? 0) > 0
   const hasNone = claimed.cases.length === 0 && claimed.blocks.every(({ probing }) => !probing)
-  const isGone = claimed.isLocated && employee?.memory.platformState === 'absent'
+  const isGone = claimed.isInService && employee?.memory.platformState === 'absent'
   const sentUnknown = claimed.sentUnknown || (platform.mayHaveUpdated && !isAccepted)
   return {
     ...result,

@@ -379,7 +379,7 @@ async function invalidRow(
   problems: readonly { field: string; message: Message }[],
 ): Promise<JobResult> {
   const fields = problems.map(problem => problem.field)
-  const isWanted = hasDepartments && (claim.isUnlocated || !claim.isLocated)
+  const isWanted = hasDepartments && (claim.isUnlocated || !claim.isInService)
   // The platform has none whose key breaks a rule.
   const isPossible = row === 'duplicate' || !fields.some(field => IN_KEY.has(field))
   const found = isWanted && isPossible ? await whereabouts(key, platform).catch(unlessRefused) : null

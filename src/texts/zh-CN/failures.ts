@@ -890,7 +890,7 @@ export const failures = {
     '此数据库保存的是 {ours}，但 PLATFORM_APP_ID 和 PLATFORM_BASE_URL 指向 {theirs}：请更正设置，或运行 `dirsync switch-account --yes` 切换到该账号（同一账号更换地址时加 --keep-memory）',
   'said.switch_alive': 'dirsync 正在运行，进程为 {processes}：请先停止；被强制终止的进程在 15 秒内仍视为运行',
   'said.switch_money':
-    '{names} 的结果未知，换成另一个账号后将无法查询：请先运行 `dirsync refund settle`，或 `dirsync refund resolve`（已受理的退款须在发送一天后）和 `dirsync topup resolve`',
+    '{names} 尚不清楚是否完成，换成另一个账号后将无法查询：请先运行 `dirsync refund settle`，或 `dirsync refund resolve`（已受理的退款须在发送一天后）和 `dirsync topup resolve`',
   'said.mapping_without_table': '{file} 没有读取任何表：请用 --table 指明',
   'said.table_unfit': '{names} 不是此数据库的表，不能安装触发器：请用 --table 指明会变更的表',
   'said.wanted_tables': '应为此数据库的表，每张表只写一次，格式为 schema.table',

@@ -188,8 +188,8 @@ export const meanings: Readonly<Record<string, string>> = {
     '重试到期异常项的定时任务何时运行；设为 off 时，到期的异常项均不重试。',
   'When the cron job runs that puts lost jobs back into the queue.':
     '把队列丢失的数据重新放入队列的定时任务何时运行。',
-  'When the cron job runs that records the state of everything, for charts; with off, the process that checks the alerts does it.':
-    '记录整体状态供曲线使用的定时任务何时运行；设为 off 时，由检查告警的进程记录。',
+  'When the cron job runs that records the state of everything, for charts; where it does not, the process that checks the alerts does.':
+    '记录整体状态供曲线使用的定时任务何时运行；该任务不运行时，由检查告警的进程记录。',
   'When the cron job runs that deletes attempts, calls, dry runs, unused plans and messages after 30 days, decided plans, closed dead letters and alerts after 180.':
     '清理历史数据的定时任务何时运行：处理记录、调用、试算、未用的计划和消息保留 30 天，已审批的计划、已关闭的异常项和告警保留 180 天。',
 }
