@@ -182,10 +182,11 @@ async function waitFor(
   const { halted = 0, obsolete = 0 } = story.outcomes
   const untold = halted + obsolete > 0 ? await untoldIn(pool, run) : []
   const ok = end.state === 'done' && !isUnknown && !isTakenOver && untold.length === 0
-  const problems = [...(end.message === null ? [] : [end.message]), ...untold.map(one => one.message)].flat()
+  const more = [...untold.map(one => one.message), ...(isTakenOver ? [message('said.taken_over')] : [])]
+  const problems = [...(end.message === null ? [] : [end.message]), ...more].flat()
   return {
     ok,
-    story: { ...story, message: untold.length === 0 ? end.message : message('said.problems', { problems }) },
+    story: { ...story, message: more.length === 0 ? end.message : message('said.problems', { problems }) },
     remedy: end.remedy ?? untold[0]?.remedy,
   }
 }

@@ -277,6 +277,7 @@ const MAINLAND = /^1[3-9]\d{9}$/
 const BEFORE_MAINLAND = /^(?:0*86)?0?(?=1[3-9]\d{9}$)/
 /** A mainland number and more: an extension behind it, or another 86 before it. */
 const MAINLAND_AND_MORE = /^(?:0*86)*0?1[3-9]\d{9}/
+const ONE_APART = /^\s*1[^\d.]/
 const NORTH_AMERICAN = /^[2-9]\d\d[2-9]\d{6}$/
 const INTERNATIONAL = /^(?:\+0*|00+)(?=[1-9])/
 /** A number that begins in brackets. Without + or 00 that may be a country code, so that all digits would be another's number. */
@@ -320,8 +321,9 @@ export function normaliseMobile(
   }
   code ??= DEFAULT_MOBILE_AREA
   if (code === DEFAULT_MOBILE_AREA) mobile = mobile.replace(BEFORE_MAINLAND, '')
-  // No number of North America begins with 1.
-  if (code === '1') mobile = mobile.replace(/^1/, '')
+  // No number of North America begins with 1. What may be a mainland number is none of them, unless that 1 stands apart.
+  if (code === '1' && (!MAINLAND.test(mobile) || ONE_APART.test(toHalfWidth(text))))
+    mobile = mobile.replace(/^1/, '')
   if (bracketed !== undefined && (code === DEFAULT_MOBILE_AREA ? !MAINLAND.test(mobile) : bracketed === code))
     return BAD_MOBILE
   const isMore = code === DEFAULT_MOBILE_AREA && !MAINLAND.test(mobile) && MAINLAND_AND_MORE.test(mobile)

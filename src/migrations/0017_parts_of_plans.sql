@@ -601,6 +601,7 @@ begin
   set state = 'held', undecided = r.undecided + rows, has_ended = r.has_ended or r.finished_at is not null,
       approved = false, finished_at = null, cancelled_at = null,
       decided_by = null, decided_at = null, decision_reason = null, result = null,
+      suspect_since = null,
       -- It says what took its place.
       message = case when r.state <> 'superseded' then r.message end
   where r.id = part.run_id;

@@ -66,6 +66,9 @@ begin
   update dirsync.console_user set rebinds_until = null where rebinds_until is not null;
   -- Executions that this database no longer knows may still be under way.
   perform setval('dirsync.execution', nextval('dirsync.execution') + 1000000);
+  -- Nor does it know the latest messages: receivers take another one of the same number for a repetition.
+  perform setval(messages, nextval(messages) + 1000000)
+  from (select pg_get_serial_sequence('dirsync.alert_message', 'id')::regclass as messages) s;
   perform set_config('dirsync.actor', 'restore', true);
   perform dirsync.resync('full');
 end $$;

@@ -96,6 +96,10 @@ test('an employee whom a later run takes over fails the wait', async () => {
   const waited = await waiting
   expect(waited.code).toBe(1)
   expect(waited.stdout).toMatch(/Outcome +Not finished +1\n/)
+  expect(waited.stdout).toContain('a later run has taken over someone who was named')
+  // That run comes to them before the next test changes what HR says.
+  await locks.close()
+  await until(async () => (await company.db.query(`select from dirsync.pending`)).rowCount === 0)
 })
 
 test('a dead letter of a named employee is shown with a hint for details', async () => {
@@ -306,13 +310,18 @@ describe('a run that its breaker holds', () => {
     const rejected = await dirsync('reject', String(id), '--work', 'changed', '--reason', 'not yet')
     expect(rejected.stdout).toMatch(/^\d+ rows are rejected and not sent; nothing of the plan is left\.\n/)
     expect(await endOf(company.db, id)).toMatchObject({ state: 'rejected' })
+    // The rejection asks for a run, which would plan what the next test changes.
+    await until(
+      async () =>
+        (await company.db.query('select from dirsync.sync_run where finished_at is null')).rowCount === 0,
+    )
   })
 
   test('ends without a trace once it is rejected', async () => {
     await mail('four.example.com', 20)
     const { id } = await company.run('changes')
     const rejected = await dirsync('reject', String(id), '--reason', 'import was broken', '--json')
-    expect(rejected).toMatchObject({ code: 0 })
+    expect(rejected).toMatchObject({ code: 0, stderr: '' })
     expect(rejected.json()).toEqual({ run: id, decision: 'rejected' })
     expect((await dirsync('runs', String(id))).stdout).toMatch(/Decided .*: import was broken/)
     expect((await company.onPlatform()).get('e0009')).toMatchObject({ email: 'e0009@three.example.com' })

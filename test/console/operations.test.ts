@@ -272,7 +272,7 @@ describe('schedules and halts', () => {
     await console.pool.query('update dirsync.job_schedule set interval_seconds = null')
     const body = await overview()
     expect(body).not.toContain('by itself')
-    expect(body).toContain('Cases that wait are not retried, as “Retry due cases” is off.')
+    expect(body).toContain('Cases that wait are not retried, as “Retry due cases” is paused or off.')
     await console.pool.query(`
       delete from dirsync.job_schedule; delete from dirsync.employee; delete from dirsync.process;
       delete from dirsync.dead_letter where entity_key = 'e1'`)

@@ -51,6 +51,8 @@ describe('mobile', () => {
     ['(138)1234 5678', null, '86', '13812345678'],
     ['(415) 555-0132', '1', '1', '4155550132'],
     ['1-415-555-0132', '1', '1', '4155550132'],
+    ['1 (310) 555-0123', '1', '1', '3105550123'],
+    ['12125550123', '1', '1', '2125550123'],
   ])('%j with area %j is area %j, number %j', (text, area, wantedArea, wantedMobile) => {
     expect(normaliseMobile(text, area)).toEqual({ area: wantedArea, mobile: wantedMobile })
   })
@@ -86,6 +88,11 @@ describe('mobile', () => {
 
   test.each([
     ['13800138000', '1'],
+    // These are American numbers without the 1, and mainland numbers with it.
+    ['13805234567', '1'],
+    ['138-0523-4567', '1'],
+    ['+1 13805234567', '1'],
+    ['13805234567.0', '1'],
     ['13812345678-801', '86'],
   ])('%j is no number of area %j', (text, area) => {
     expect(normaliseMobile(text, area)).toMatchObject({ rule: 'format' })

@@ -217,7 +217,16 @@ test('the full run that asks is not taken for a change of everyone', async () =>
 
 test('a sync once and for all waits for that full run, and counts its calls', async () => {
   await service.stop()
+  const message = async () => {
+    const { rows } = await own.pool.query<{ id: string }>(`
+      insert into dirsync.alert_message (channel, kind, content) values ('none', 'summary', '{}') returning id`)
+    await own.pool.query('delete from dirsync.alert_message')
+    return Number(rows[0]?.id)
+  }
+  const before = await message()
   await own.pool.query('select dirsync.doubt_memory()')
+  // Receivers of alerts know by their numbers what they have had, also what this database no longer knows.
+  expect(await message()).toBeGreaterThan(before + 100_000)
   await using once = spawnDirsync(['start', '--once', '--json'], { env: company.settings })
   expect(await once.exited).toEqual({ code: 0, signal: null })
   const { runs, employees, platform_calls } = JSON.parse(once.stdout)

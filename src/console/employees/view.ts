@@ -179,9 +179,11 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
           notice: 'info',
           title: t('employees.now.awaiting_activation'),
           todo: t('employees.now.awaiting_activation.remedy'),
-          next: employee.retries_stopped
-            ? joined(retriesStopped(ask), ' ')
-            : at && asSentence(ask, t('employees.asked_again'), { since: at }),
+          next:
+            at &&
+            (employee.retries_stopped
+              ? joined(retriesStopped(ask), ' ')
+              : asSentence(ask, t('employees.asked_again'), { since: at })),
         },
       ]
     }

@@ -60,10 +60,9 @@ export const screen: Screen = {
       select concat_ws(' ',
         (select mark from tally where source = 'sync_run'), (select mark from tally where source = 'pending'),
         (select md5(string_agg(concat_ws('|', id, state, planned, planned_at, decided_at, undecided, checked_at, message,
-                                         -- How far a mirror is read: rows, and parts that are left.
+                                         -- How far a mirror is read.
                                          result -> 'rows',
-                                         (select count(*) from (select from dirsync.mirror_task k
-                                                                where k.run_id = r.id limit 1000) few)),
+                                         (select min(position) from dirsync.mirror_task k where k.run_id = r.id)),
                                ',' order by id))
          from dirsync.sync_run r where finished_at is null),
         (select md5(string_agg(concat_ws('|', run_id, state, looked_at), ',' order by run_id))

@@ -6,7 +6,7 @@ export const overview = {
   'overview.awaiting':
     'There is nothing to do here: whoever is not in sync is not on the platform yet. dirsync tries again by itself.',
   'overview.retries_off':
-    'Cases that wait are not retried, as “{job}” is off. dirsync goes on with everything else.',
+    'Cases that wait are not retried, as “{job}” is paused or off. dirsync goes on with everything else.',
   'overview.at_work':
     'There is nothing to do: dirsync goes on by itself with whoever is not in sync, unless a person has decided otherwise.',
   'overview.ignored_field':

@@ -214,6 +214,7 @@ export const saidTexts = {
   'said.a_row_too_long':
     'a row is longer than {limit} kB, above all in {column}: shorten it in the SELECT, or raise HR_ROW_LIMIT_KB',
   'said.problems': '{problems}',
+  'said.taken_over': 'a later run has taken over someone who was named, before this one came to them',
   'said.problems_and_more': '{problems}; and {count} more',
   'said.department_too_long': 'dept_code {code} has more than 50 characters',
   'said.department_twice': 'dept_code {code} occurs twice',

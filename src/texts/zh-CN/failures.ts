@@ -285,6 +285,7 @@ export const failures = {
   'said.a_row_too_long':
     '有一行超过 {limit} kB，主要在 {column} 列：请在 SELECT 中缩短，或调高 HR_ROW_LIMIT_KB',
   'said.problems': '{problems}',
+  'said.taken_over': '指定的员工中，有人在本任务处理之前已由之后的任务接管',
   'said.problems_and_more': '{problems}；另有 {count} 处',
   'said.department_too_long': 'dept_code {code} 超过 50 个字符',
   'said.department_twice': 'dept_code {code} 重复',

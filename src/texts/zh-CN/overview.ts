@@ -6,7 +6,7 @@ export const overview = {
   'overview.all_well': '全部员工已同步，无需处理。',
   'overview.decided': '无需处理：未同步的员工均已由人工决定。',
   'overview.awaiting': '这里无需处理：未同步的员工在平台上尚不存在，dirsync 会自动重试。',
-  'overview.retries_off': '“{job}”已关闭，等待中的异常项不会重试；其余由 dirsync 继续处理。',
+  'overview.retries_off': '“{job}”已暂停或关闭，等待中的异常项不会重试；其余由 dirsync 继续处理。',
   'overview.at_work': '无需处理：未同步的员工由 dirsync 自动继续处理，人工已决定的除外。',
   'overview.ignored_field':
     '{enterprise, select, none {} other {企业 {enterprise} 中}}停发{field}的员工仍计入“有异常项”，尽管该异常项已被忽略。',

@@ -231,6 +231,11 @@ test('no time of a next try is told while due cases are not retried', async () =
     expect(body).toContain(STOPPED)
     expect(body).not.toContain(TIME)
   }
+  // A person has it retried: it is.
+  await console.pool.query(`
+    update dirsync.dead_letter set state = 'retrying', next_retry_at = null where entity_key = 'inactive';
+    insert into dirsync.pending (operation, entity_key, priority) values ('update-employee', 'inactive', 1)`)
+  expect(await pageOf('inactive')).not.toContain(STOPPED)
 })
 
 test('a sync by name is said to be under way also of one whose change is held or was rejected', async () => {
