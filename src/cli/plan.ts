@@ -102,8 +102,11 @@ Examples:
   dirsync plan 12 --csv > plan.csv`,
     )
     .action((run: number | undefined, options: PlanOptions) => {
+      const isLimited = command.getOptionValueSource('limit') !== 'default'
+      if (isLimited && run === undefined)
+        throw new UsageError(message('said.only_with_held', { option: '--limit' }))
       // By default a page is listed, but a file has all rows.
-      const isWhole = options.csv && command.getOptionValueSource('limit') === 'default'
+      const isWhole = options.csv && !isLimited
       return plan(run, options, query({ ...options, ...(isWhole && { limit: Number.MAX_SAFE_INTEGER }) }))
     })
 }

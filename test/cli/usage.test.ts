@@ -289,6 +289,11 @@ test.each([
     ['dead-letters', 'snooze', '1', '--until', '2020-01-01'],
     /which is in the past/,
   ],
+  [
+    'a limit without a held run',
+    ['plan', '--limit', '5'],
+    /--limit works only with the number of a held run/,
+  ],
   ['two formats at once', ['dead-letters', 'export', '--csv', '--json'], /either --csv or --json/],
   [
     'an unknown operation',
