@@ -1,6 +1,12 @@
 import { z } from 'zod'
 import type { ChannelSettings } from './alerts/channel.ts'
-import { CHANNEL_PREFIX, type OwnSettings, parseChannels } from './alerts/channel-settings.ts'
+import {
+  CHANNEL_PREFIX,
+  CHANNEL_SETTINGS,
+  type OwnSettings,
+  parseChannels,
+  partOf,
+} from './alerts/channel-settings.ts'
 import { readSourceList, SourceListError, type SourceSettings } from './hr/source-list.ts'
 import { type Environment, readSetting } from './lib/io.ts'
 import { isClockOf } from './lib/time-text.ts'
@@ -232,7 +238,15 @@ function fileComplaint(
   name: string,
   { file, flaw }: { file: string; flaw: 'empty' | 'unreadable' },
 ): Message {
-  return holding(`${name}_FILE`, file, message(`said.that_file_${flaw}`))
+  // A secret itself may stand there by mistake.
+  const isShown = !isSecret(name) || /^\.{0,2}\//.test(file)
+  return holding(`${name}_FILE`, isShown ? file : null, message(`said.that_file_${flaw}`))
+}
+
+function isSecret(name: string): boolean {
+  const setting =
+    name in SETTINGS ? SETTINGS[name as SettingName] : CHANNEL_SETTINGS[partOf(name)?.part ?? '']
+  return 'secret' in setting
 }
 
 /** What is wrong with the value of a setting, which is shown unless it is null. */
@@ -255,7 +269,9 @@ function complaint(issue: z.core.$ZodIssue, values: Record<string, string | unde
     inner?.code === 'invalid_value'
       ? message('said.wanted_one_of', { names: inner.values.map(String) })
       : saidBySchema(inner?.message ?? issue.message)
-  return holding(name, 'secret' in SETTINGS[name] ? null : values[name], wanted)
+  const value = values[name]
+  const hasPassword = /\/\/[^/]*@/.test(value ?? '')
+  return holding(name, isSecret(name) || hasPassword ? null : value, wanted)
 }
 
 /** TZ is Node.js' own, and read before anything else. */

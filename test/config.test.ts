@@ -209,8 +209,22 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
   )
 
   test.each([
+    ['PLATFORM_BASE_URL', 'should have no user, password or parameters'],
+    ['OIDC_ISSUER', 'should begin with https://, unless it is on this machine'],
+  ])('%s with a password, which is not shown', (name, wanted) => {
+    expect(complaintAbout({ [name]: 'http://u:hush-hush@host.example' })).toBe(
+      `${name} holds (secret) but ${wanted}`,
+    )
+  })
+
+  test.each([
     ['PLATFORM_BASE_URL', 'platform.example', 'should be an address beginning with http:// or https://'],
     ['PLATFORM_BASE_URL', 'ftp://platform', 'should be an address beginning with http:// or https://'],
+    [
+      'PLATFORM_BASE_URL',
+      'https://platform.example/?env=test',
+      'should have no user, password or parameters',
+    ],
     ['HR_FILES_COMPLETE', '60', 'should be a time such as 60s or 5m, or marker: and the name of a file'],
     [
       'HR_FILES_COMPLETE',
@@ -263,6 +277,16 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
       'x'.repeat(46),
       'should be identification numbers of at most 45 characters, separated by commas',
     ],
+    [
+      'TAXPAYER_IDENTIFIERS',
+      '91000000SAMPLE0001，91000000SAMPLE0002',
+      'should be identification numbers of at most 45 characters, separated by commas',
+    ],
+    [
+      'TAXPAYER_IDENTIFIERS',
+      '91000000SAMPLE0001;91000000SAMPLE0002',
+      'should be identification numbers of at most 45 characters, separated by commas',
+    ],
     ['NOTIFICATION_URL', 'hr.example.com/refunds', 'should be an address beginning with http:// or https://'],
     ['NOTIFICATION_PORT', '65536', 'should be between 0 and 65535'],
     ['HR_READ_ALL_MINUTES', '20000', 'should be between 0 and 10080'],
@@ -303,6 +327,8 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     'groups:=admin',
     ':hr=admin',
     'groups:hr=admin,',
+    'groups:admins=admin，hr=viewer',
+    'groups:admins=admin; hr=viewer',
   ])('OIDC_ROLES=%s', roles => {
     expect(complaintAbout({ OIDC_ROLES: roles })).toMatch(
       /but should be claim:value=role,…, with the roles viewer, reviewer, operator, admin$/,
@@ -440,6 +466,15 @@ describe('NAME_FILE', () => {
       'CONSOLE_TOKEN_FILE holds "/nowhere/token" but that file cannot be read',
       'PLATFORM_RATE_LIMIT holds "fast" but should be a number, or auto',
     ])
+  })
+
+  test.each([
+    ['PLATFORM_APP_SECRET', 'hush-hush'],
+    ['HR_DATABASE_URL', 'postgres://u:hush-hush@hr/hr'],
+    ['ALERT_CHANNEL_OPS', 'https://hooks.example.com/hush-hush'],
+  ])('a secret in place of the path of its file is not shown: %s', (name, secret) => {
+    const complaint = complaintAbout({ [name]: undefined, [`${name}_FILE`]: secret })
+    expect(complaint).toBe(`${name}_FILE holds (secret) but that file cannot be read`)
   })
 
   test('the content of a secret file is not shown', async () => {

@@ -243,6 +243,7 @@ function readAddress(text: string): { kind: ChannelKind; url: URL } | Message {
   if (url === null || !/^(?:https?|smtps?):$/.test(url.protocol) || url.hostname === '')
     return message('said.wanted_channel_address')
   if (url.protocol.startsWith('smtp')) return mailAddressFlaw(rest, url) ?? { kind: 'mail', url }
+  if (!isEncoded(url.username) || !isEncoded(url.password)) return message('said.wanted_encoded_login')
   const vendor = VENDORS[url.hostname]
   const kind = (named as ChannelKind | undefined) ?? vendor ?? 'webhook'
   const whole = vendor === kind ? WHOLE[kind] : undefined

@@ -145,7 +145,8 @@ export function claimRoles(text: string): ClaimRoles | null {
   for (const pair of pairs.split(',')) {
     const [, value, role] = /^(.*[^\s=])\s*=\s*(\w+)$/.exec(pair.trim()) ?? []
     const known = ACCESS_ROLES.find(name => name === role)
-    if (value === undefined || known === undefined) return null
+    // Two pairs with another separator between them would be one value.
+    if (value === undefined || known === undefined || /=\s*\w+\s*[;，；、]/.test(value)) return null
     roles.set(value, known)
   }
   return { claim: claim.trim(), roles }

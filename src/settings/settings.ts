@@ -181,6 +181,13 @@ export const SETTINGS = {
     meaning: "The base address of the platform's test or production environment.",
     // One spelling per address: tokens, pacing and the deployment are kept under it.
     type: url('http', 'https')
+      .refine(
+        text => {
+          const { username, password, search } = new URL(text)
+          return `${username}${password}${search}` === ''
+        },
+        { error: worded('said.wanted_no_login'), abort: true },
+      )
       .transform(text => new URL(text).href.replace(/\/+$/, ''))
       .describe('address, https://…'),
     example: 'https://platform.example.com',
@@ -392,7 +399,7 @@ export const SETTINGS = {
     group: 'Mirrors',
     meaning: 'Identification numbers of the taxpayers to mirror.',
     type: list
-      .refine(ids => ids.every(id => id.length <= 45), {
+      .refine(ids => ids.every(id => /^[^\s;，；、]{1,45}$/.test(id)), {
         error: worded('said.wanted_identifiers'),
       })
       .describe('at most 45 characters each, separated by commas'),

@@ -191,6 +191,10 @@ describe('what is wrong stops the start with a sentence that names the setting',
     ],
     [{ ...MAIL, ALERT_CHANNEL_M: 'smtp://me:p@ss@mail.example.com' }, /percent-encoded$/],
     [{ ...MAIL, ALERT_CHANNEL_M: 'smtp://me:p%zz@mail.example.com' }, /percent-encoded$/],
+    [
+      { ALERT_CHANNEL_OPS: 'https://hook:50%off@hooks.example.com/x' },
+      /holds \(secret\) but .* percent-encoded$/,
+    ],
     [{ ...MAIL, ALERT_CHANNEL_M: 'smtp://me@mail.example.com' }, /both a user and a password/],
     [
       { ...MAIL, ALERT_CHANNEL_M: 'smtp://mail.example.com?secure=false' },

@@ -622,6 +622,7 @@ export const saidTexts = {
   'said.wanted_some_of': 'should be some of {names}, separated by commas',
   'said.wanted_one_of': 'should be one of {names}',
   'said.wanted_no_path': 'should have no path',
+  'said.wanted_no_login': 'should have no user, password or parameters',
   'said.wanted_ranges': 'should be addresses or ranges such as 10.0.0.0/8, separated by commas',
   'said.wanted_https': 'should begin with https://, unless it is on this machine',
   'said.wanted_openid': 'should have openid among its scopes',

@@ -663,6 +663,7 @@ export const failures = {
   'said.wanted_some_of': '应为以下各项中的若干项，以逗号分隔：{names}',
   'said.wanted_one_of': '应为以下之一：{names}',
   'said.wanted_no_path': '不应包含路径',
+  'said.wanted_no_login': '不应包含用户名、密码或参数',
   'said.wanted_ranges': '应为以逗号分隔的地址或网段，例如 10.0.0.0/8',
   'said.wanted_https': '应以 https:// 开头，本机地址除外',
   'said.wanted_openid': '其中应包含 openid',
