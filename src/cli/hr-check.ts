@@ -9,6 +9,7 @@ import type { HrDelivery } from '../hr/server.ts'
 import { MappingError } from '../hr/source.ts'
 import { findingsOfTimes, type TimesFinding } from '../hr/updated-times.ts'
 import { createLogger } from '../lib/logger.ts'
+import { shellWord } from '../lib/text.ts'
 import { leaversAbound } from '../sync/runs/safety.ts'
 import { message } from '../texts/message.ts'
 import type { TextKey } from '../texts/texts.ts'
@@ -30,7 +31,6 @@ import {
   printTable,
   printText,
   printTitle,
-  shellWord,
 } from './output.ts'
 import { createCounter } from './progress.ts'
 import { checkSettings, openSettings } from './settings.ts'

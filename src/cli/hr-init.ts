@@ -8,6 +8,7 @@ import { MappingError } from '../hr/errors.ts'
 import { inspectDepartments, inspectEmployees } from '../hr/mapping.ts'
 import type { HrServer, HrTable } from '../hr/server.ts'
 import { createLogger } from '../lib/logger.ts'
+import { shellWord } from '../lib/text.ts'
 import {
   type ActiveRule,
   type Chosen,
@@ -32,7 +33,7 @@ import { printDelivery } from './hr-check.ts'
 import type { Subject } from './hr-init-questions.ts'
 import { askActive, askGender, askMeanings, isPlausible, meaningName } from './hr-init-questions.ts'
 import { say, speak } from './language.ts'
-import { colours, figure, plain, print, printTable, printText, printTitle, shellWord } from './output.ts'
+import { colours, figure, plain, print, printTable, printText, printTitle } from './output.ts'
 import { Questions } from './questions.ts'
 import { checkSettings, openSettings } from './settings.ts'
 import { oneSource } from './source.ts'

@@ -1,4 +1,5 @@
 import type { Pool } from '../lib/database.ts'
+import { shellWord } from '../lib/text.ts'
 import type { CallOptions, EveryRow, PlatformClient } from '../platform/client.ts'
 import { entryOfCode, messagesOf } from '../platform/codes.ts'
 import { dispositionOf, OutcomeUnknownError, PlatformError } from '../platform/errors.ts'
@@ -59,7 +60,7 @@ export function enterpriseOf({ config }: CommandContext, named?: string): { ente
 
 /** `--enterprise CODE` again, for a hint that names another command. */
 export function enterpriseFlag({ enterprise }: LookUpOptions): string {
-  return enterprise === undefined ? '' : ` --enterprise ${enterprise}`
+  return enterprise === undefined ? '' : ` --enterprise ${shellWord(enterprise)}`
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { platformDay } from '../lib/text.ts'
+import { platformDay, shellWord } from '../lib/text.ts'
 import { paidWith } from '../money/refund.ts'
 import type { OrderRecord, PaymentOrder, PaymentOrderDetail } from '../platform/operations/payment-order.ts'
 import { message } from '../texts/message.ts'
@@ -129,8 +129,12 @@ async function list(options: ListOptions): Promise<void> {
   printOrders(rows)
   print('', shownText(found))
   const number = rows.find(row => row.trade_no)?.trade_no
-  if (number === undefined) return
-  print(say('shell.order_shown', { command: `${program} orders show ${number}${enterpriseFlag(options)}` }))
+  if (!number) return
+  print(
+    say('shell.order_shown', {
+      command: `${program} orders show ${shellWord(number)}${enterpriseFlag(options)}`,
+    }),
+  )
 }
 
 async function show(trade_no: string, options: LookUpOptions): Promise<void> {

@@ -259,11 +259,6 @@ export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
 }
 
-/** Quotes an argument for the shell. */
-export function shellWord(text: string): string {
-  return /^[\w./:@%+=,\u0080-\uffff-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
-}
-
 /** The text in at most `width` columns; if it is too long, its end is replaced by …. */
 export function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import { accountOf } from '../connections.ts'
 import { databaseTime, type Pool } from '../lib/database.ts'
-import { trimText } from '../lib/text.ts'
+import { shellWord, trimText } from '../lib/text.ts'
 import type { SendDeps } from '../money/journal.ts'
 import { adoptMoney } from '../money/open.ts'
 import { EARLIER_REFUNDS, paidWith, refundJournal } from '../money/refund.ts'
@@ -106,7 +106,7 @@ export function sendRefundRequest(given: GivenRequest, defaults: Defaults = NONE
       const sent = await refundJournal.read(pool, number).catch(() => null)
       if (sent?.refunded_before === null)
         return [say('shell.refund_for_person'), resolveCommand(program, 'refund', number)]
-      const settle = `${program} refund settle ${number}`
+      const settle = `${program} refund settle ${shellWord(number)}`
       if (platformCode !== null) return [say('shell.refund_code_unlisted', { code: platformCode }), settle]
       const lacksWorker = await missingRoles(pool).then(
         missing => missing.includes('worker'),
@@ -233,7 +233,7 @@ interface Sending<Request, Outcome extends SendOutcome> {
 
 /** How a person says what became of one whose outcome is unknown. */
 function resolveCommand(program: string, command: 'refund' | 'topup', number: string): string {
-  return `${program} ${command} resolve ${number} --as accepted --reason "…"`
+  return `${program} ${command} resolve ${shellWord(number)} --as accepted --reason "…"`
 }
 
 const nameOf = (what: Sending<unknown, SendOutcome>['what']) =>

@@ -106,9 +106,18 @@ function maskAttributes(json: string): FieldValue {
   return codes.length > 0 ? codes.map(code => `${code}=***`).join(', ') : hideValue(json)
 }
 
-/** Parameters in which calls tell of people in free text: of an employee, a top-up, a refund. */
+/** Parameters in which calls tell of people in any form: of an employee, a top-up, a refund. Passports may have few digits. */
 const FREE_TEXTS = [
-  ...['name', 'remark', 'applicant_name', 'taxpayer', 'invoice_remark', 'invoice_extr_remark'],
+  ...[
+    'name',
+    'card_no',
+    'remark',
+    'applicant_name',
+    'taxpayer',
+    'identifier',
+    'invoice_remark',
+    'invoice_extr_remark',
+  ],
   ...['attributeValue', 'reason', 'recipientName', 'recipientAddress'],
 ]
 /** The same in JSON, such as extended fields or the body of a refund. */

@@ -209,3 +209,8 @@ export function parsedJson(text: string): unknown {
     return undefined
   }
 }
+
+/** Quotes an argument for the shell. */
+export function shellWord(text: string): string {
+  return /^[\w./:@%+=,\u0080-\uffff-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+}

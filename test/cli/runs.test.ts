@@ -532,3 +532,11 @@ test('the stored plan is counted by the shell while no process does', async () =
   const plan = (await dirsync('plan', String(id), '--json')).json()
   expect(plan).toMatchObject({ state: 'held', figures: { state: 'done', looked_at: 20 } })
 })
+
+test('a command that is shown can be typed as it stands, whatever the user id', async () => {
+  await company.hr.query(
+    `insert into person (userid, name, active) values ('10 20', 'Two', true), ('10', 'One', true)`,
+  )
+  const { stdout } = await dirsync('employee', '10 20')
+  expect(stdout).toContain("resync --employee '10 20' --wait\n")
+})

@@ -205,6 +205,15 @@ describe('what is begun or made is told where', () => {
     expect((await console.ask('viewer', 'GET', String(answer.headers.location))).json().id).toBe(run)
   })
 
+  test('a run of named employees: a list has a user id in each item, a text has them one after another', async () => {
+    const keysOf = async (employees: string | string[]) => {
+      const answer = await console.ask('operator', 'POST', '/api/v1/runs', { kind: 'employees', employees })
+      return (await console.ask('viewer', 'GET', String(answer.headers.location))).json().keys
+    }
+    expect(await keysOf(['Li, Wei', ' e2 '])).toEqual(['Li, Wei', 'e2'])
+    expect(await keysOf('e1, e2')).toEqual(['e1', 'e2'])
+  })
+
   test('an action on many cases, previewed and then started', async () => {
     const { id } = await plantCase('many')
     const preview = await console.ask('reviewer', 'POST', '/api/v1/bulk', {

@@ -52,8 +52,8 @@ async function plantAll(): Promise<void> {
       union all select 'B', 'D', true;
     insert into dirsync.employee (userid, source_hash, acknowledged_hash)
       select 'e' || i, gen_random_uuid(), null from seed union all select 'other', md5('')::uuid, md5('')::uuid;
-    insert into dirsync.dry_run (mapping, requested_at, state, finished_at)
-      select 'select 1', at, 'cancelled', at from seed;
+    insert into dirsync.dry_run (mapping, requested_at, address, state, finished_at)
+      select 'select 1', at, '10.1.2.3', 'cancelled', at from seed;
     insert into dirsync.dry_run_entity (dry_run_id, enterprise_code, entity_key, reason)
       select 1, '', 'e' || i, 'changes' from seed union all select 1, '', 'other', 'appears';
     insert into dirsync.limit_account (enterprise_code, account_openid) select 'A', 'a' || i from seed
@@ -239,6 +239,8 @@ describe('a range of moments', () => {
   test('narrows dry runs and bulk actions, whose pages have its fields and keep it', async () => {
     const dryRuns = await console.ask('viewer', 'GET', `/api/v1/mapping/dry-runs?${query}`)
     expect(dryRuns.json().items).toHaveLength(3)
+    // Where people work at is for administrators.
+    expect(dryRuns.body).not.toContain('10.1.2.3')
     await console.pool.query(`
       insert into dirsync.bulk_action (action, state, total, created_at, confirmed_at)
         select 'retry', 'done', 1, at, at from unnest(array['2026-11-01 01:30Z', '2026-11-01 02:00Z']::timestamptz[]) at`)

@@ -24,6 +24,7 @@ test.each([
 describe('maskTold', () => {
   const told = {
     name: 'Li Ming',
+    card_no: 'NXF4K2RL7',
     remark: 'on leave',
     employee_attribute: '[{"attributeCode":"a","attributeValue":"say \\"hi\\""}]',
     mobile: '13800000000',
@@ -33,6 +34,7 @@ describe('maskTold', () => {
     ['what the call was about', 'Li Ming (on leave) exists', '**** (7) (**** (8)) exists'],
     ['the same in other letters', 'LI MING exists', '**** (7) exists'],
     ['what stands for something else in a pattern', 'a.b*(c) is bad', '**** (7) is bad', 'a.b*(c)'],
+    ['a passport of few digits', 'card_no nxf4k2rl7 exists', 'card_no **** (9) exists'],
     ['values of extended fields', 'bad value say "hi"', 'bad value **** (8)'],
   ])('hides %s', (_, text, masked, name = told.name) =>
     expect(maskTold(text, { ...told, name })).toBe(masked),

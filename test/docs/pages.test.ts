@@ -352,7 +352,7 @@ describe('links', () => {
 })
 
 test('the unit of systemd starts a program that a checkout has, and again when its mapping was refused', () => {
-  expect(blocks.filter(({ text }) => /^ExecStart=[^]*^RestartPreventExitStatus=/m.test(text))).toEqual([])
+  expect(blocks.filter(({ text }) => text.includes('RestartPreventExitStatus'))).toEqual([])
   const starts = blocks.flatMap(({ text }) =>
     [...text.matchAll(/^ExecStart=\/opt\/dirsync\/(\S+) start$/gm)].map(([, program = '']) => program),
   )

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { qualified } from '../../directory/employee.ts'
+import { shellWord } from '../../lib/text.ts'
 import { FOR_A_PERSON, openStates } from '../../sync/cases/cases.ts'
 import { actorText } from '../../texts/actor.ts'
 import { failureTexts, inLanguage } from '../../texts/failures.ts'
@@ -166,7 +167,9 @@ function commandsOf({ id, state, entity, undoable, ...key }: CaseStory): string[
     ...(openStates.has(state)
       ? [`dead-letters ignore ${id} --reason "…"`, `dead-letters snooze ${id} --until 3d`]
       : []),
-    ...(entity === 'employee' ? [`employee ${qualified(key.enterprise_code, key.entity_key)}`] : []),
+    ...(entity === 'employee'
+      ? [`employee ${shellWord(qualified(key.enterprise_code, key.entity_key))}`]
+      : []),
   ]
 }
 

@@ -1,4 +1,5 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
+import { shellWord } from '../../lib/text.ts'
 import { openStates } from '../../sync/cases/cases.ts'
 import { isUnderWay } from '../../sync/runs/run.ts'
 import { failureTexts, inLanguage, runMessage } from '../../texts/failures.ts'
@@ -72,7 +73,7 @@ export function employeeShown(ask: Ask, employee: EmployeeResult): Shown {
         commands: t('common.details'),
         lines: [
           ...(first ? [`dead-letters show ${first.id}`] : []),
-          ...(canBeSynced(employee) ? [`resync --employee ${name} --wait`] : []),
+          ...(canBeSynced(employee) ? [`resync --employee ${shellWord(name)} --wait`] : []),
         ],
       },
     ],

@@ -10,7 +10,6 @@ export const DryRunLine = z.object({
   id: z.int(),
   requested_by: z.string(),
   requested_at: z.date(),
-  address: z.string().nullable(),
   source: z.string().describe('The HR source that it reads; empty where there is only one'),
   state: z.enum(['requested', 'running', 'done', 'failed', 'cancelled']),
   phase: z.enum(['plan', 'new', 'today', 'compare']).nullable().describe('The current phase while it runs'),
@@ -32,7 +31,7 @@ export interface DryRun extends DryRunLine {
   summary: DryRunSummary | null
 }
 
-const LINE = `id::int, requested_by, requested_at, address, hr_source as source, state, phase, rows_read,
+const LINE = `id::int, requested_by, requested_at, hr_source as source, state, phase, rows_read,
   started_at, finished_at, message`
 
 /** Dry runs, the latest first. */

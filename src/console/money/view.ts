@@ -1,4 +1,4 @@
-import { capitalised } from '../../lib/text.ts'
+import { capitalised, shellWord } from '../../lib/text.ts'
 import { contradictionOf, hangs, isOpen } from '../../money/journal.ts'
 import { isLookedFor, isOverdue, isUnshown, recordMayTell, waitsForPerson } from '../../money/refund.ts'
 import { actorText } from '../../texts/actor.ts'
@@ -104,7 +104,12 @@ export function moneyShown(
       lines(ask, { kind, items }, input),
       { next },
       ...(first
-        ? [{ commands: t('common.details'), lines: [`${commandOf(first)} show ${entryNumber(first)}`] }]
+        ? [
+            {
+              commands: t('common.details'),
+              lines: [`${commandOf(first)} show ${shellWord(entryNumber(first))}`],
+            },
+          ]
         : []),
     ],
   }
@@ -154,9 +159,9 @@ function overdueOf({ t, now }: Ask, { overdue, latest, of, sent_at }: MoneyList[
   if (latest === null || of === null || sent_at === null) return []
   const title = t('money.overdue', { count: overdue, latest })
   const asks = t(isLookedFor({ sent_at }, now) ? 'money.overdue_asked' : 'money.overdue_unasked', {
-    number: latest,
+    number: shellWord(latest),
   })
-  const todo = joined([asks, t('money.overdue_todo', { number: latest, of })], ' ')
+  const todo = joined([asks, t('money.overdue_todo', { number: shellWord(latest), of })], ' ')
   const next =
     overdue === 1
       ? { to: moneyPath('refunds', latest), text: t('money.show_it') }
@@ -346,8 +351,10 @@ export function entryShown(ask: Ask, entry: Details): Shown {
       {
         commands: t('runs.decide'),
         lines: [
-          ...(canSettle ? [`refund settle ${number}`] : []),
-          ...(isForPerson ? [`${commandOf(entry)} resolve ${number} --as accepted --reason "…"`] : []),
+          ...(canSettle ? [`refund settle ${shellWord(number)}`] : []),
+          ...(isForPerson
+            ? [`${commandOf(entry)} resolve ${shellWord(number)} --as accepted --reason "…"`]
+            : []),
         ],
       },
     ],

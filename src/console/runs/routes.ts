@@ -184,7 +184,7 @@ async function start(
 
 /** @throws Problem that says which line is not an employee */
 function namesOf(given: string | string[]): string[] {
-  const names = [given].flat().flatMap(text => text.split(/[\n\r,，、;；]+/))
+  const names = typeof given === 'string' ? given.split(/[\n\r,，、;；]+/) : given
   const unique = [...new Set(names.map(name => name.trim()).filter(Boolean))]
   if (unique.length === 0) throw new Problem('invalid', message('said.no_employees'), { field: 'employees' })
   if (unique.length > MOST_NAMED)
