@@ -11,6 +11,7 @@ import { CallCounter } from '../../src/pacing/call-minute.ts'
 import { noteStatuses } from '../../src/sync/health/figures.ts'
 import { readHealth } from '../../src/sync/health/health.ts'
 import { haltForHr, healHrHalt, liftHalts, raiseHalt } from '../../src/sync/outbox/halts.ts'
+import { claimSources, type KnownSource } from '../../src/sync/plan/claim-sources.ts'
 import { deregister, FITS, heartbeat, type Pacing } from '../../src/sync/processes/process.ts'
 import { checkLater, recheckHeldRun } from '../../src/sync/runs/run.ts'
 import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
@@ -56,6 +57,11 @@ async function only(rule: RuleName, settings?: Record<string, string>): Promise<
   const all = await found(settings)
   expect(all.map(finding => finding.rule)).toEqual(all.map(() => rule))
   return all
+}
+
+const SHANGHAI: KnownSource = {
+  ...{ name: 'shanghai', kind: 'postgres', address: 'hr.example/hr' },
+  enterpriseCodes: ['E1'],
 }
 
 /** Moves what a run or the outbox says of its times into the past. */
@@ -327,6 +333,21 @@ describe('a source that looks wrong', () => {
     expect(await rules()).not.toContainEqual(expect.stringMatching('suspect'))
   })
 
+  test('is not found by what runs of an earlier source of that name have found, while a run that is still held counts', async () => {
+    const weeksAgo = minutesAgo(20 * 24 * 60)
+    const later = minutesAgo(19 * 24 * 60)
+    const checked = { planned_at: weeksAgo, checked_at: later, suspect_since: later }
+    for (const run of [{ state: 'rejected', ...checked }, { state: 'source_suspect' }])
+      await plantRun(store, { kind: 'changes', hr_source: 'shanghai', finished_at: weeksAgo, ...run })
+    await claimSources(store.pool, [SHANGHAI])
+    expect(await found()).toEqual([])
+    const id = await plantRun(store, { kind: 'changes', hr_source: 'shanghai', state: 'held', ...checked })
+    const both = [`held_run ${id}`, 'source_suspect changes shanghai']
+    expect(await rules()).toEqual(both)
+    await claimSources(store.pool, [{ ...SHANGHAI, enterpriseCodes: ['E1', 'E2'] }])
+    expect(await rules()).toEqual(both)
+  })
+
   test('is told by kind', async () => {
     await plantRun(store, {
       ...{
@@ -462,6 +483,23 @@ describe('runs that are overdue', () => {
     expect(await found()).toEqual([])
     await goodRun(30, { hr_source: 'shanghai', state: 'failed', requested_at: minutesAgo(30) })
     expect(await rules()).toEqual(['run_overdue changes shanghai'])
+  })
+
+  test('not at once for an HR source that is back after weeks, nor where there is one HR system once more', async () => {
+    await sql(`update dirsync.job_schedule set in_force_since = now() - interval '90 days'`)
+    await plant(store, 'deployment', { base_url: 'b', app_id: 'a', enterprise_code: '', since: '-infinity' })
+    const weeksAgo = minutesAgo(20 * 24 * 60)
+    for (const hr_source of ['', 'shanghai'])
+      for (const kind of ['changes', 'full'])
+        await goodRun(0, { kind, hr_source, requested_at: weeksAgo, finished_at: weeksAgo })
+    await claimSources(store.pool, [SHANGHAI])
+    expect(await found()).toEqual([])
+    await goodRun(30, { hr_source: 'shanghai', state: 'failed', requested_at: minutesAgo(30) })
+    expect(await rules()).toEqual(['run_overdue changes shanghai'])
+    await claimSources(store.pool, [])
+    expect(await found()).toEqual([])
+    await goodRun(30, { state: 'failed', requested_at: minutesAgo(30) })
+    expect(await rules()).toEqual(['run_overdue changes'])
   })
 
   test('not at once after a halt, or after a decision about a held run', async () => {

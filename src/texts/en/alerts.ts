@@ -24,14 +24,14 @@ export const alerts = {
   'alert.source_suspect.remedy':
     'Run the mapping’s query in HR, and fix what is wrong in HR or in the mapping. The next run then passes; `dirsync resync` starts one now.',
   'alert.source_suspect.over':
-    'In a later run HR’s data looked right, or the source is no longer configured.',
+    'In a later run HR’s data looked right, or the source is no longer configured or has other enterprises.',
   'alert.run_overdue.title': 'No good run for too long ({kind})',
   'alert.run_overdue.what':
     '{lasted, select, never {No run of this kind has ended well yet} other {The last one that ended well was {age} ago}}; its schedule has one every {interval}.{error, select, none {} other { The latest failed: {error}}}',
   'alert.run_overdue.remedy':
     'Use `dirsync runs` to see how the latest ones ended, and `dirsync status` to see whether work is halted.',
   'alert.run_overdue.over':
-    'No run is overdue now: one has ended well, a person decided about it or cancelled it, its schedule was changed, paused or switched off, a halt or a pause holds it back, or a scheduler has just come back.',
+    'No run is overdue now: one has ended well, a person decided about it or cancelled it, its schedule was changed, paused or switched off, a halt or a pause holds it back, a scheduler has just come back, or HR’s sources were changed.',
   'alert.files_overdue.title': 'HR’s files no longer come{source, select, none {} other { ({source})}}',
   'alert.files_overdue.what':
     'Runs still read the same delivery, and it looks right. What has changed in HR since then does not reach the platform.',

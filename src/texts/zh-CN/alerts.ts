@@ -19,14 +19,14 @@ export const alerts = {
   'alert.source_suspect.what': '第 {run} 号同步任务：{message}',
   'alert.source_suspect.remedy':
     '请在人事系统中执行映射查询，并更正人事数据或字段映射。之后的同步任务会自动通过，也可运行 `dirsync resync` 立即同步。',
-  'alert.source_suspect.over': '之后的同步任务确认人事数据正常，或该人事数据源已不在设置中。',
+  'alert.source_suspect.over': '之后的同步任务确认人事数据正常，或该人事数据源已不在设置中，或其企业已变更。',
   'alert.run_overdue.title': '长时间没有成功的同步任务（{kind}）',
   'alert.run_overdue.what':
     '{lasted, select, never {此类任务尚未成功过} other {上一次成功是在 {age}前}}；按定时计划应每 {interval} 一次。{error, select, none {} other {最近一次失败：{error}}}',
   'alert.run_overdue.remedy':
     '请用 `dirsync runs` 查看最近的同步任务如何结束，用 `dirsync status` 查看是否已停止。',
   'alert.run_overdue.over':
-    '目前没有逾期的同步任务：已有同步任务成功完成、已由人工作出决定或取消、定时计划已修改、暂停或关闭、因停止或暂停而等待，或调度进程刚刚恢复。',
+    '目前没有逾期的同步任务：已有同步任务成功完成、已由人工作出决定或取消、定时计划已修改、暂停或关闭、因停止或暂停而等待、调度进程刚刚恢复，或人事数据源已修改。',
   'alert.files_overdue.title': '人事文件不再更新{source, select, none {} other {（{source}）}}',
   'alert.files_overdue.what':
     '同步任务读取的仍是同一批文件，内容没有异常；但人事系统此后的变化不会到达平台。',
