@@ -14,12 +14,13 @@ comment on column dirsync.employee.acknowledged_hash is
   'Hash of the HR row of which the platform confirmed every field. Equal to source_hash: the employee is in '
   'sync. Ones: it confirmed some row, but the database was restored since (see dirsync.doubt_memory).';
 
-create index employee_doubted on dirsync.employee (userid)
+create index employee_doubted on dirsync.employee (enterprise_code, userid)
   where acknowledged_hash = 'ffffffff-ffff-ffff-ffff-ffffffffffff' and status in ('waiting', 'held');
 
 alter table dirsync.openid_binding add column doubted boolean not null default false;
 comment on column dirsync.openid_binding.doubted is
-  'The database was restored since, and the account may have been replaced meanwhile: the next run of open ids asks for it again.';
+  'The database was restored since, and the account may have been replaced meanwhile: runs of open ids ask for it again, of those in '
+  'service whose enterprise has an HR source.';
 
 -- pg_restore makes the table anew, a copied database has another number, another server another identifier, and a replica that
 -- takes over or a recovery to a point in time begins a new timeline.

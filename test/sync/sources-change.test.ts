@@ -11,7 +11,7 @@ import { readOverview, syncSummary } from '../../src/console/overview/read.ts'
 import { HrSources } from '../../src/hr/sources.ts'
 import { requestDueRetries } from '../../src/sync/cases/retries.ts'
 import { claimDeployment } from '../../src/sync/health/deployment.ts'
-import { noteStatuses } from '../../src/sync/health/figures.ts'
+import { countDoubted, noteStatuses } from '../../src/sync/health/figures.ts'
 import { claim } from '../../src/sync/outbox/claim.ts'
 import { type Run, readRun, requestRun } from '../../src/sync/runs/run.ts'
 import { requestScheduledRun } from '../../src/sync/runs/run-requests.ts'
@@ -225,6 +225,20 @@ describe('the sources change', () => {
     expect(await told()).toMatchObject(none)
     await settle([source('beijing', ['E2'], beijing.url)])
     expect(await told()).toMatchObject(lost)
+  })
+
+  test('after a restore the platform has yet to be asked about the employees of all but one that is removed', async () => {
+    await inSync()
+    const hr = await settle([source('shanghai', ['E1'], shanghai.url)])
+    await store.pool.query('select dirsync.doubt_memory()')
+    expect(await countDoubted(store.pool)).toBe(10)
+    await planNext(hr, 'shanghai')
+    await acknowledge(store)
+    expect(await countDoubted(store.pool)).toBe(0)
+    await settle(both())
+    expect(await countDoubted(store.pool)).toBe(10)
+    await settle([])
+    expect(await countDoubted(store.pool)).toBe(10)
   })
 
   describe('one loses an enterprise while a run is held', () => {

@@ -126,7 +126,7 @@ export const EmployeeStory = z.object({
       seller_appid: z.string(),
       open_userid: z.string(),
       bound_at: z.date(),
-      doubted: z.boolean().describe('From a backup: the next run of open ids asks for it again'),
+      doubted: z.boolean().describe('From a backup, and not asked for since'),
     }),
   ),
   payment_orders: z

@@ -1,9 +1,10 @@
-import { LOOK_MS, onlyRow, type Pool } from '../../lib/database.ts'
+import { countUpTo, LOOK_MS, MOST_COUNTED, onlyRow, type Pool } from '../../lib/database.ts'
 import type { JobOperation } from '../../queue/job.ts'
-import { EMPLOYEE_STATUSES, hasSource } from '../outbox/employee.ts'
+import { EMPLOYEE_STATUSES, ENTERPRISES_WITH_SOURCE, hasSource } from '../outbox/employee.ts'
 import { isInForceFor } from '../outbox/halts.ts'
 import { type Pace, PLATFORM_PAUSE, readPace } from '../processes/pace.ts'
 import { ALIVE, type Role } from '../processes/process.ts'
+import { DOUBTED } from '../runs/restored.ts'
 import {
   ACCOUNT_SINCE,
   EMPLOYEE_KINDS_SQL,
@@ -128,6 +129,22 @@ export async function countPending(db: Pool): Promise<number> {
     `select coalesce(sum(n), 0)::int as n from dirsync.tally where source = 'pending'`,
   )
   return onlyRow(rows).n
+}
+
+/**
+ * How many employees the platform has yet to be asked about since the database was restored, up to 10,000. No run asks about those whose
+ * enterprise no HR source has.
+ */
+export function countDoubted(db: Pool): Promise<number> {
+  return countUpTo(
+    db,
+    MOST_COUNTED,
+    // By enterprise, as those of one without a source may be many.
+    `from (${ENTERPRISES_WITH_SOURCE}) k
+     cross join lateral (select from dirsync.employee e
+                         where e.enterprise_code = k.enterprise_code and ${DOUBTED} and status in ('waiting', 'held')
+                         limit ${MOST_COUNTED}) e`,
+  )
 }
 
 /** Merges rows of the tally with equal keys. It is read as a whole, so it should stay short. */

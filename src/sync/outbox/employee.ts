@@ -84,6 +84,11 @@ export function enterprisesIn(table: 'employee' | 'department' | 'payment_order'
     select code from codes where code is not null`
 }
 
+/** SQL: those of employees whom an HR source has, as `enterprise_code`. */
+export const ENTERPRISES_WITH_SOURCE = `
+  select enterprise_code from (select code as enterprise_code from (${enterprisesIn('employee')}) known) k
+  where ${hasSource('k')}`
+
 /** The enterprise codes in use, the deployment's own among them. */
 export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promise<string[]> {
   const { rows } = await db.query<{ code: string }>(

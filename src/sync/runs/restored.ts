@@ -1,12 +1,4 @@
-import {
-  type ClientBase,
-  countUpTo,
-  DAY_MS,
-  MOST_COUNTED,
-  onlyRow,
-  type Pool,
-  withLiveConnection,
-} from '../../lib/database.ts'
+import { type ClientBase, DAY_MS, onlyRow, type Pool, withLiveConnection } from '../../lib/database.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { Loop } from '../../lib/loop.ts'
 
@@ -53,15 +45,6 @@ export async function restoredSince(db: ClientBase | Pool, at: Date): Promise<bo
 
 /** Condition on an employee `e`: the platform confirmed some row, but the database was restored since (see dirsync.doubt_memory). */
 export const DOUBTED = `e.acknowledged_hash = 'ffffffff-ffff-ffff-ffff-ffffffffffff'`
-
-/** How many of them the platform has yet to be asked about, up to 10,000. */
-export function countDoubted(db: Pool): Promise<number> {
-  return countUpTo(
-    db,
-    MOST_COUNTED,
-    `from dirsync.employee e where ${DOUBTED} and status in ('waiting', 'held')`,
-  )
-}
 
 /** Does so while a process runs. */
 export function restoreWatch(db: Pool, logger: Logger): Loop {

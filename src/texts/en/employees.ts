@@ -43,7 +43,7 @@ export const employees = {
   'employees.gone_since': 'Gone from HR',
   'employees.withheld': 'Withheld fields',
   'employees.openid': 'Open id for {merchant}',
-  'employees.openid_doubted': 'from a backup, to be asked for again',
+  'employees.openid_doubted': 'from a backup, and not asked for since',
   'employees.unknown': 'not seen yet',
   'employees.found_elsewhere': 'The first people whom HR has by “{text}” are of other enterprises.',
   'employees.not_found': 'No known user id begins with “{text}”.',

@@ -42,7 +42,7 @@ export const employees = {
   'employees.gone_since': '从人事系统消失',
   'employees.withheld': '暂不发送的字段',
   'employees.openid': '{merchant} 的 open id',
-  'employees.openid_doubted': '来自备份，将重新查询',
+  'employees.openid_doubted': '来自备份，此后尚未重新查询',
   'employees.unknown': '尚未读取',
   'employees.found_elsewhere': '人事系统中按“{text}”最先找到的人员均属于其他企业。',
   'employees.not_found': '没有以“{text}”开头的员工 ID。',

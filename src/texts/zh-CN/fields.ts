@@ -398,7 +398,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '最近的记录，最新的在前；仅在镜像支付订单时有',
   'The database was restored since the platform confirmed a row: a full run asks about them':
     '平台确认之后数据库曾被恢复：由全量同步重新查询该员工',
-  'From a backup: the next run of open ids asks for it again': '来自备份：下一次 open id 同步任务会重新查询',
+  'From a backup, and not asked for since': '来自备份，此后尚未重新查询',
   'Since when the platform no longer has it': '自何时起平台上已不存在',
   'Whether the mirror has its payment order': '镜像中是否有其支付订单',
   'Checks of the order record that were before those among the events': '早于所列事件的订单记录核对次数',
