@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Pool } from '../../lib/database.ts'
+import { ENTERPRISES_WITH_SOURCE } from '../../sync/outbox/employee.ts'
 import type { Ask } from '../ask.ts'
 import type { NoticeBlock } from '../shown.ts'
 import { employeePath } from '../ui/paths.ts'
@@ -21,31 +22,26 @@ const MOST_ENTERPRISES = 10
 const FEWEST = 3
 const SHARE = 0.95
 
-/** Enterprises of which the platform knows hardly anyone, of the first few that have people it does not know. */
+/** Enterprises of which the platform knows hardly anyone, of the first few with an HR source that have people it does not know. */
 export async function readUnknownPeople(db: Pool): Promise<UnknownPeople[]> {
   const end = (order: 'asc' | 'desc') => `
     (select userid, status from dirsync.employee e where e.enterprise_code = x.code order by userid ${order} limit ${LOOKED})`
   const { rows } = await db.query<UnknownPeople>({
     name: 'unknown people',
     text: `
-      with recursive x as (
-        (select enterprise_code as code, 1 as n from dirsync.employee
-         where status = 'awaiting_activation' order by enterprise_code limit 1)
-        union all
-        select (select e.enterprise_code from dirsync.employee e
-                where e.status = 'awaiting_activation' and e.enterprise_code > x.code
-                order by e.enterprise_code limit 1), n + 1
-        from x where code is not null and n < ${MOST_ENTERPRISES}
-      )
-      select code as enterprise_code, looked, "unknown", example
-      from x
+      select x.code as enterprise_code, looked, "unknown", example
+      from (select k.enterprise_code as code from (${ENTERPRISES_WITH_SOURCE}) k
+            cross join lateral (select from dirsync.employee e
+                                where e.enterprise_code = k.enterprise_code and e.status = 'awaiting_activation'
+                                limit 1) e
+            order by code limit ${MOST_ENTERPRISES}) x
       cross join lateral (
         select count(*)::int as looked,
                count(*) filter (where status = 'awaiting_activation')::int as "unknown",
                min(userid) filter (where status = 'awaiting_activation') as example
         from (${end('asc')} union ${end('desc')}) few
         where status not in ('left', 'vanished')) seen
-      where code is not null and "unknown" >= ${FEWEST} and "unknown" >= ${SHARE} * looked
+      where "unknown" >= ${FEWEST} and "unknown" >= ${SHARE} * looked
       order by code`,
   })
   return rows

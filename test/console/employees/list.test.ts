@@ -7,6 +7,7 @@ import { readUnknownPeople } from '../../../src/console/employees/unknown.ts'
 import { readNow } from '../../../src/console/overview/query.ts'
 import { todoCommands } from '../../../src/console/overview/view.ts'
 import { SHOWN_EMPLOYEE_STATUSES } from '../../../src/sync/health/figures.ts'
+import { plant } from '../../sync/planted.ts'
 import { StoreUnderTest } from '../../sync/store-under-test.ts'
 
 const store = new StoreUnderTest()
@@ -172,7 +173,7 @@ test('the way to a department ends where HR has it below itself', async () => {
   expect(await way('unknown')).toEqual([])
 })
 
-test('an enterprise of which the platform knows hardly anyone is named, with an example; new people elsewhere are not', async () => {
+test('an enterprise of which the platform knows hardly anyone is named, with an example; new people elsewhere are not, nor one without HR source', async () => {
   await store.pool.query('delete from dirsync.employee')
   const hire = (
     enterprise: string,
@@ -203,4 +204,11 @@ test('an enterprise of which the platform knows hardly anyone is named, with an 
   const { result } = await readNow(store.pool, 'en')
   const commands = todoCommands(result).filter(command => command.startsWith('employee '))
   expect(commands).toEqual(['employee A/e00001', 'employee D/e00001'])
+  // As where the code was wrong, and is another one now. However many such there are, they hide no other one.
+  for (let i = 0; i < 10; i++) await hire(`C${i}`, 1, 5, 'absent')
+  await plant(store, 'hr_source', {
+    ...{ name: 'beijing', position: 0, kind: 'postgres', address: 'hr.example/hr' },
+    enterprise_codes: ['B', 'D'],
+  })
+  expect(await readUnknownPeople(store.pool)).toMatchObject([{ enterprise_code: 'D' }])
 })
