@@ -165,6 +165,11 @@ export function hrAddresses({ sources }: Config): Record<string, string> {
   return Object.fromEntries(sources.map(source => [source.name, placeOf(source)]))
 }
 
+/** The other HR systems that are read at the same address. */
+export function sourcesBeside(source: SourceSettings, { sources }: Config): SourceSettings[] {
+  return sources.filter(other => other.name !== source.name && placeOf(other) === placeOf(source))
+}
+
 /** Where the queue is. */
 export function queueAddress({ REDIS_URL }: Pick<Config, 'REDIS_URL'>): string {
   return REDIS_URL === null ? 'PostgreSQL' : `Redis ${redisPlace(REDIS_URL)}`

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { loadConfig } from '../config.ts'
+import { sourcesBeside } from '../connections.ts'
 import { HrUnavailableError } from '../hr/errors.ts'
 import { readMappingFile } from '../hr/mapping.ts'
 import { connectClient } from '../hr/postgres/connection.ts'
@@ -10,6 +11,7 @@ import {
   script,
   TriggerRefusedError,
   TriggerTableError,
+  tablesRead,
 } from '../hr/postgres/trigger.ts'
 import { createLogger } from '../lib/logger.ts'
 import { message, saidBy, says } from '../texts/message.ts'
@@ -93,7 +95,8 @@ function common(command: Command): Command {
 async function change(options: TriggerOptions, what: 'install' | 'remove'): Promise<void> {
   const logger = createLogger({ level: 'warn' })
   await using settings = await openSettings(checkSettings(), loadConfig, logger)
-  const { address, employeesSql: file } = oneSource(settings.config.sources, options.source)
+  const source = oneSource(settings.config.sources, options.source)
+  const { address, employeesSql: file } = source
   const url = options.url ?? address
   if (!/^postgres(?:ql)?:/.test(url)) throw new UsageError(message('said.trigger_only_postgres'))
   const client = await connectClient(url).catch(error => {
@@ -101,15 +104,24 @@ async function change(options: TriggerOptions, what: 'install' | 'remove'): Prom
   })
   try {
     const mapping = { file, sql: await readMappingFile(file) }
-    const { tables, statements } =
+    const beside = sourcesBeside(source, settings.config)
+    const { tables, statements, kept } =
       what === 'install'
-        ? await planInstallation(client, mapping, options.table ?? null)
-        : await planRemoval(client)
+        ? {
+            ...(await planInstallation(client, mapping, options.table ?? null, beside.length > 0)),
+            kept: [],
+          }
+        : await planRemoval(client, await tablesRead(beside))
     const isPrinted = options.print || options.dryRun
     if (!isPrinted) await carryOut(client, statements)
     if (options.json) return printJson({ tables, statements, done: !isPrinted })
     if (isPrinted) return print(...script(statements))
-    if (what === 'remove') return print(say('shell.trigger_removed', { tables: tables.length }))
+    if (what === 'remove') {
+      if (tables.length > 0 || kept.length === 0)
+        print(say('shell.trigger_removed', { tables: tables.length }))
+      if (kept.length > 0) print(said(message('said.trigger_kept', { names: kept })))
+      return
+    }
     for (const { table, names } of tables)
       print(
         said(

@@ -1,9 +1,9 @@
 import { type Config, ConfigError } from '../config.ts'
-import { connectPlatform, connectSource, hrServerOf } from '../connections.ts'
+import { connectPlatform, connectSource, hrServerOf, sourcesBeside } from '../connections.ts'
 import { readMappingFile } from '../hr/mapping.ts'
 import { isHeard } from '../hr/postgres/change-listener.ts'
 import { connectClient } from '../hr/postgres/connection.ts'
-import { strayTriggers, triggeredTables } from '../hr/postgres/trigger.ts'
+import { tablesRead, triggeredTables, triggersOf } from '../hr/postgres/trigger.ts'
 import type { TableReadWhole } from '../hr/server.ts'
 import { type HrSource, HrUnavailableError, MappingError, usable } from '../hr/source.ts'
 import type { SourceSettings } from '../hr/source-list.ts'
@@ -210,15 +210,20 @@ async function examineTrigger(
   })
   const client = await connectClient(settings.address)
   try {
-    const tables = await triggeredTables(client)
+    const none = [ok('trigger', message('doctor.no_trigger'))]
+    if ((await triggeredTables(client)).length === 0) return none
+    const file = settings.employeesSql
+    const { tables, without, strays } = await triggersOf(
+      client,
+      { file, sql: await readMappingFile(file) },
+      await tablesRead(sourcesBeside(settings, config)),
+    )
+    if (tables.length === 0) return none
     const namesOf = (some: typeof tables) => some.map(({ schema, name }) => `${schema}.${name}`).join(', ')
     const names = namesOf(tables)
     const disabled = namesOf(tables.filter(({ isDisabled }) => isDisabled))
     if (disabled !== '')
       return [warning('trigger', message('doctor.trigger_disabled', { names: disabled }), install)]
-    if (names === '') return [ok('trigger', message('doctor.no_trigger'))]
-    const file = settings.employeesSql
-    const { without, strays } = await strayTriggers(client, { file, sql: await readMappingFile(file) })
     if (without.length > 0 && strays.length > 0)
       return [
         warning('trigger', message('doctor.trigger_stray', { names: without, others: strays }), install),

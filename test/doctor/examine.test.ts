@@ -193,6 +193,41 @@ test('of the times in HR, the newest against the clock, and those that tell noth
   expect(await about()).toEqual(['ok no updated_at is of the last day'])
 })
 
+test('of the triggers in a database of several sources, each only of its own tables', async () => {
+  await using deployment = await createDeployment()
+  const {
+    HR_DATABASE_URL: address,
+    HR_EMPLOYEES_SQL: _,
+    HR_DEPARTMENTS_SQL: __,
+    ...rest
+  } = deployment.settings
+  await deployment.hr.pool.query('create table sh (userid text, name text); create table bj as table sh')
+  const folder = await temporaryFolder()
+  const sources = ['sh', 'bj'].map(name => ({
+    ...{ name, address, employees_sql: `${name}.sql`, enterprise_codes: [name] },
+  }))
+  for (const { name, employees_sql } of sources)
+    await writeFile(join(folder, employees_sql), `select userid, name from ${name}`)
+  const file = join(folder, 'sources.json')
+  await writeFile(file, JSON.stringify(sources))
+  const settings = { ...rest, HR_SOURCES: file, PLATFORM_BASE_URL: 'http://platform.invalid' }
+  const about = async () =>
+    (await findingsOf(settings))
+      .filter(({ check }) => check.startsWith('trigger'))
+      .map(({ check, what }) => `${check}: ${what}`)
+  const shanghai = 'trigger sh: public.sh: installed, but no process listens'
+  const install = (source: string) => dirsync(['hr', 'install-trigger', '--source', source], settings)
+  expect(await install('sh')).toMatchObject({ code: 0 })
+  expect(await about()).toEqual([shanghai, expect.stringMatching(/^trigger bj: not installed/)])
+  expect(await install('bj')).toMatchObject({ code: 0 })
+  expect(await about()).toEqual([shanghai, 'trigger bj: public.bj: installed, but no process listens'])
+  const remove = () => dirsync(['hr', 'remove-trigger', '--source', 'bj'], settings)
+  const kept = 'Kept on "public"."sh", which another HR source reads.'
+  expect(await remove()).toMatchObject({ code: 0, stdout: `Removed from 1 table.\n${kept}\n` })
+  expect(await remove()).toMatchObject({ code: 0, stdout: `${kept}\n` })
+  expect(await about()).toEqual([shanghai, expect.stringMatching(/^trigger bj: not installed/)])
+})
+
 test('of HR in MySQL, what its sessions are, what its user may, and how changes are found', {
   tags: 'mariadb',
 }, async () => {

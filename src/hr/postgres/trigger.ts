@@ -1,9 +1,11 @@
 import pg from 'pg'
 import { NO_RIGHT, READ_ONLY } from '../../lib/failure.ts'
 import { inWords, type Message, message, SaidError } from '../../texts/message.ts'
+import { readMappingFile } from '../mapping.ts'
+import type { SourceSettings } from '../source-list.ts'
 import type { MappingFile } from '../statement.ts'
 import { singleSelect } from '../statement.ts'
-import { ONE_STATEMENT } from './connection.ts'
+import { connectClient, ONE_STATEMENT } from './connection.ts'
 import { toHrError } from './errors.ts'
 import { FunctionGate } from './gate.ts'
 import { POSTGRES } from './query.ts'
@@ -43,24 +45,28 @@ interface TriggerChange {
 /**
  * The statements that install the trigger, replacing an existing one.
  * @param names tables instead of those that the mapping reads
+ * @param isShared other sources are read in this database: the triggers on all other tables stay
  * @throws TriggerTableError, MappingError, HrUnavailableError
  */
 export async function planInstallation(
   client: pg.ClientBase,
   mapping: MappingFile,
   names: string[] | null,
+  isShared = false,
 ): Promise<TriggerChange> {
-  const read = await tablesOf(client, { ...mapping, sql: singleSelect(mapping, POSTGRES) })
+  const read = await tablesOf(client, mapping)
   const tables = names === null ? read : await tablesNamed(client, names, read)
   if (tables.length === 0)
     throw new TriggerTableError(message('said.mapping_without_table', { file: mapping.file }))
   const unfit = tables.filter(table => !isFit(table)).map(qualified)
   if (unfit.length > 0) throw new TriggerTableError(message('said.table_unfit', { names: unfit }))
   const schemas = [...new Set(tables.map(table => table.schema))]
+  const own = tables.map(qualified)
+  const others = (await triggeredTables(client)).map(qualified).filter(name => !own.includes(name))
   return {
     tables: tables.map(table => ({ table: qualified(table), names: table.useridColumn })),
     statements: [
-      ...(await planRemoval(client)).statements,
+      ...(await planRemoval(client, isShared ? others : [])).statements,
       ...schemas.map(functionStatement),
       ...tables.flatMap(triggerStatements),
       // Listeners read the changes from before the trigger existed.
@@ -69,16 +75,25 @@ export async function planInstallation(
   }
 }
 
-/** The statements that remove the trigger from all tables. */
-export async function planRemoval(client: pg.ClientBase): Promise<TriggerChange> {
-  const tables = await triggeredTables(client)
+/**
+ * The statements that remove the trigger from all tables, but those of other sources.
+ * @param others tables of other sources, qualified
+ */
+export async function planRemoval(
+  client: pg.ClientBase,
+  others: string[] = [],
+): Promise<TriggerChange & { kept: string[] }> {
+  const triggered = await triggeredTables(client)
+  const tables = triggered.filter(table => !others.includes(qualified(table)))
   const { rows: schemas } = await client.query(
     `select n.nspname as name from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-     where p.proname = $1 order by 1`,
-    [FUNCTION],
+     where p.proname = $1
+       and not exists (select from pg_trigger t where t.tgfoid = p.oid and t.tgrelid <> all ($2)) order by 1`,
+    [FUNCTION, tables.map(({ oid }) => oid)],
   )
   return {
     tables: tables.map(table => ({ table: qualified(table), names: null })),
+    kept: triggered.map(qualified).filter(name => others.includes(name)),
     statements: [
       ...tables.flatMap(table =>
         table.triggers.map(name => `drop trigger ${pg.escapeIdentifier(name)} on ${qualified(table)}`),
@@ -86,6 +101,24 @@ export async function planRemoval(client: pg.ClientBase): Promise<TriggerChange>
       ...schemas.map(({ name }) => `drop function ${pg.escapeIdentifier(name)}.${FUNCTION}()`),
     ],
   }
+}
+
+/**
+ * The tables that the sources read, qualified, as the user of each sees them.
+ * @throws MappingError, HrUnavailableError
+ */
+export async function tablesRead(sources: readonly SourceSettings[]): Promise<string[]> {
+  const read: string[] = []
+  for (const { address, employeesSql: file } of sources) {
+    const client = await connectClient(address)
+    try {
+      const tables = await tablesOf(client, { file, sql: await readMappingFile(file) })
+      read.push(...tables.map(qualified))
+    } finally {
+      await client.end()
+    }
+  }
+  return read
 }
 
 /** The statements as one transaction, for another user to run. */
@@ -119,6 +152,7 @@ function remedy(error: pg.DatabaseError): Message {
 
 /** A table on which the trigger is installed. */
 interface TriggeredTable {
+  oid: number
   schema: string
   name: string
   triggers: string[]
@@ -128,31 +162,39 @@ interface TriggeredTable {
 
 export async function triggeredTables(client: pg.ClientBase): Promise<TriggeredTable[]> {
   const { rows } = await client.query<TriggeredTable>(
-    `select n.nspname as schema, c.relname as name, array_agg(t.tgname::text order by t.tgname) as triggers,
+    `select c.oid, n.nspname as schema, c.relname as name,
+            array_agg(t.tgname::text order by t.tgname) as triggers,
             bool_or(t.tgenabled not in ('O', 'A')) as "isDisabled"
      from pg_trigger t join pg_proc p on p.oid = t.tgfoid join pg_class c on c.oid = t.tgrelid
      join pg_namespace n on n.oid = c.relnamespace
-     where p.proname = $1 and not t.tgisinternal group by 1, 2 order by 1, 2`,
+     where p.proname = $1 and not t.tgisinternal group by 1, 2, 3 order by 2, 3`,
     [FUNCTION],
   )
   return rows
 }
 
 /**
- * Tables that the mapping reads without the trigger, and those with it that the mapping does not read: one of these may have been
- * replaced by a new one under its name, and kept the trigger.
+ * Of the tables with the trigger those that the mapping reads, and those that no source reads: one of these may have been replaced
+ * by a new one under its name, and kept the trigger.
+ * @param others tables of other sources, qualified
  * @throws MappingError, HrUnavailableError
  */
-export async function strayTriggers(
+export async function triggersOf(
   client: pg.ClientBase,
   mapping: MappingFile,
-): Promise<{ without: string[]; strays: string[] }> {
-  const read = await tablesOf(client, { ...mapping, sql: singleSelect(mapping, POSTGRES) })
+  others: string[],
+): Promise<{ tables: TriggeredTable[]; without: string[]; strays: string[] }> {
+  const read = await tablesOf(client, mapping)
+  const own = read.map(qualified)
   const nameOf = ({ schema, name }: { schema: string; name: string }) => `${schema}.${name}`
-  const triggered = (await triggeredTables(client)).map(nameOf)
+  const tables = (await triggeredTables(client)).filter(
+    table => own.includes(qualified(table)) || !others.includes(qualified(table)),
+  )
+  const triggered = tables.map(qualified)
   return {
-    without: read.filter(table => isFit(table) && !triggered.includes(nameOf(table))).map(nameOf),
-    strays: triggered.filter(name => !read.some(table => nameOf(table) === name)),
+    tables,
+    without: read.filter(table => isFit(table) && !triggered.includes(qualified(table))).map(nameOf),
+    strays: tables.filter(table => !own.includes(qualified(table))).map(nameOf),
   }
 }
 
@@ -175,7 +217,9 @@ function isFit({ kind }: WatchedTable): boolean {
  * written.
  * @throws MappingError, HrUnavailableError
  */
-async function tablesOf(client: pg.ClientBase, { file, sql }: MappingFile): Promise<WatchedTable[]> {
+async function tablesOf(client: pg.ClientBase, mapping: MappingFile): Promise<WatchedTable[]> {
+  const { file } = mapping
+  const sql = singleSelect(mapping, POSTGRES)
   const before = 'explain (format json, verbose, costs off) select * from (\n'
   const ask = (text: string) => client.query({ text, ...ONE_STATEMENT })
   try {

@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { ChangeListener, isHeard } from '../../../src/hr/postgres/change-listener.ts'
 import { connectClient } from '../../../src/hr/postgres/connection.ts'
-import { carryOut, planInstallation } from '../../../src/hr/postgres/trigger.ts'
+import { carryOut, planInstallation, planRemoval, triggeredTables } from '../../../src/hr/postgres/trigger.ts'
 import { SERIALIZERS } from '../../../src/lib/logger.ts'
 import { until } from '../../helpers/company.ts'
 import { createTestDatabase } from '../../helpers/postgres.ts'
@@ -83,6 +83,35 @@ test('a table that the mapping reads twice names no row: those of others may cha
     null,
   )
   expect(tables).toEqual([{ table: '"public"."person"', names: null }])
+})
+
+test('in a database of several sources, one leaves the trigger of the others alone', async () => {
+  const { url } = await hrDatabase(`
+    create schema sh; create table sh.person (userid text);
+    create schema bj; create table bj.person (userid text); create table bj.person_new (userid text)`)
+  const client = await connectClient(url)
+  onTestFinished(() => client.end())
+  const install = async (table: string) => {
+    const mapping = { file: 'employees.sql', sql: `select userid from ${table}` }
+    const { statements } = await planInstallation(client, mapping, null, true)
+    await carryOut(client, statements)
+  }
+  const installed = async () => (await triggeredTables(client)).map(({ schema, name }) => `${schema}.${name}`)
+  await install('sh.person')
+  await install('bj.person')
+  await install('bj.person') // again
+  expect(await installed()).toEqual(['bj.person', 'sh.person'])
+  await install('bj.person_new')
+  expect(await installed()).toEqual(['bj.person', 'bj.person_new', 'sh.person'])
+
+  const { statements, kept } = await planRemoval(client, ['"sh"."person"', '"sh"."absent"'])
+  await carryOut(client, statements)
+  expect(kept).toEqual(['"sh"."person"'])
+  expect(await installed()).toEqual(['sh.person'])
+  const { rows } = await client.query(
+    `select pronamespace::regnamespace::text as schema from pg_proc where proname = 'dirsync_hr_changed'`,
+  )
+  expect(rows).toEqual([{ schema: 'sh' }])
 })
 
 test('a server that refuses the login for the moment is asked again within seconds', async () => {
