@@ -662,6 +662,37 @@ describe('the sources change', () => {
     expect(await employees()).toMatchObject([{ vanished: 0 }, { vanished: 0 }, { vanished: 0 }])
     expect(await pending()).toHaveLength(10)
   })
+
+  test('an approved plan says which deletions of departments it leaves out, as their enterprise has moved', async () => {
+    const closed = ['D1', 'D2', 'D3', 'D4'].flatMap(code => [
+      `('E1', '${code}', null, false)`,
+      `('E3', '${code}', null, false)`,
+    ])
+    await shanghai.pool.query(
+      `insert into department values ('E1', 'D0', null, true), ('E3', 'D0', null, true), ${closed}`,
+    )
+    await hire(shanghai.pool, [...people('E1', 5), ...people('E3', 5, 'c')])
+    const hr = await settle([
+      source('shanghai', ['E1', 'E3'], shanghai.url, DEPARTMENTS),
+      source('beijing', ['E2'], beijing.url),
+    ])
+    await plan(hr, 'shanghai')
+    await acknowledge(store)
+    await plan(hr, 'shanghai', 'departments')
+    const held = await plan(hr, 'shanghai', 'departments')
+    expect(held).toMatchObject({ state: 'held', planned: 8 })
+    const moved = await settle([
+      source('shanghai', ['E1'], shanghai.url, DEPARTMENTS),
+      source('beijing', ['E2', 'E3'], beijing.url),
+    ])
+    await store.pool.query('select dirsync.approve($1)', [held.id])
+    await planNext(moved, 'shanghai')
+    expect(worded(await readRun(store.pool, held.id))).toMatchObject({
+      state: 'running',
+      message: expect.stringMatching(/^Planned rows left out: 4\. .* not in their HR source any more/),
+    })
+    expect(await pending()).toEqual(['E1/D1', 'E1/D2', 'E1/D3', 'E1/D4'])
+  })
 })
 
 test('an update without an answer is asked about once the enterprise has a source again, whatever HR has by then', async () => {

@@ -472,18 +472,13 @@ async function storeDeletions(db: ClientBase, runId: number, work: Work[]): Prom
   )
 }
 
-/** The undecided deletions in the stored plan of a held run, for some enterprises. @param codes null: all */
-export async function storedDeletions(
-  db: ClientBase,
-  runId: number,
-  codes: SourceScope['codes'] = null,
-): Promise<Work[]> {
+/** The undecided deletions in the stored plan of a held run. */
+export async function storedDeletions(db: ClientBase, runId: number): Promise<Work[]> {
   const { rows } = await db.query<Work>(
     `select operation, enterprise_code as "enterpriseCode", entity_key as "entityKey", '' as detail, wave
      from dirsync.planned_work
-     where run_id = $1 and operation = 'delete-department' and decision_id is null
-       and ($2::text[] is null or enterprise_code = any ($2))`,
-    [runId, codes],
+     where run_id = $1 and operation = 'delete-department' and decision_id is null`,
+    [runId],
   )
   return rows
 }

@@ -403,18 +403,21 @@ async function carryOut(
   await assertInForce(db, hr, source)
   // A rejection of its rows with another plan comes before it, or waits until it is carried out.
   await runsInParts(db, run.source, true)
-  let what: Said | null = null
   // Since the plan was stored, the file of HR_SOURCES may have given an enterprise to another source.
   const scope = hr.named(run.source) ?? WHOLE
-  if (run.kind === 'departments')
-    await addWork(db, run.id, PRIORITY.background, await storedDeletions(db, run.id, scope.codes))
-  else {
-    const leftOut = await restoreEmployeePlan(db, run.id, scope.codes)
+  let leftOut: number
+  if (run.kind === 'departments') {
+    const stored = await storedDeletions(db, run.id)
+    const own = stored.filter(({ enterpriseCode }) => scope.codes?.includes(enterpriseCode) ?? true)
+    await addWork(db, run.id, PRIORITY.background, own)
+    leftOut = stored.length - own.length
+  } else {
+    leftOut = await restoreEmployeePlan(db, run.id, scope.codes)
     const keyless = await keylessOf(db, run.id)
     await applyEmployeePlan(db, run.id, { isFull: run.kind === 'full', keyless, scope })
-    if (leftOut > 0)
-      what = message(scope.codes ? 'said.left_out_or_moved' : 'said.left_out', { count: leftOut })
   }
+  const what =
+    leftOut > 0 ? message(scope.codes ? 'said.left_out_or_moved' : 'said.left_out', { count: leftOut }) : null
   await recordApproved(db, run.id, what)
   if (EMPLOYEE_KINDS.includes(run.kind)) await recheckHeldRuns(db, run.source)
   return { state: 'running', ...(what && { message: what }) }
