@@ -663,6 +663,36 @@ describe('the sources change', () => {
     expect(await pending()).toHaveLength(10)
   })
 
+  test('none of an enterprise that has moved waits for a decision about a run that is over', async () => {
+    await hire(shanghai.pool, [...people('E1', 10), ...people('E3', 10, 'c')])
+    await hire(beijing.admin, people('E2', 10, 'b'))
+    const hr = await settle([
+      source('shanghai', ['E1', 'E3'], shanghai.url),
+      source('beijing', ['E2'], beijing.url),
+    ])
+    for (const { name } of hr.all) await plan(hr, name)
+    await acknowledge(store)
+    await shanghai.pool.query(`update person set name = 'Changed' where enterprise_code = 'E3'`)
+    await hire(shanghai.pool, people('E3', 1, 'new'))
+    const held = await plan(hr, 'shanghai')
+    expect(held).toMatchObject({ state: 'held', planned: 11 })
+    const moved = await settle([
+      source('shanghai', ['E1'], shanghai.url),
+      source('beijing', ['E2', 'E3'], beijing.url),
+    ])
+    await shanghai.pool.query(`delete from person where enterprise_code = 'E3'`)
+    // It can still be approved.
+    expect(await countStatuses(store.pool)).toMatchObject({ held: 11, waiting: 0, in_sync: 20 })
+    await plan(moved, 'shanghai')
+    expect(await readRun(store.pool, held.id)).toMatchObject({ state: 'superseded' })
+    expect(await countStatuses(store.pool)).toMatchObject({ held: 0, waiting: 10, in_sync: 20 })
+    // Its new source delivers what has changed.
+    await hire(beijing.admin, people('E3', 11, 'c'))
+    await beijing.admin.query(`update person set name = 'Changed' where enterprise_code = 'E3'`)
+    expect(await plan(moved, 'beijing')).toMatchObject({ state: 'held' })
+    expect(await countStatuses(store.pool)).toMatchObject({ held: 11, waiting: 0, in_sync: 20 })
+  })
+
   test('an approved plan says which deletions of departments it leaves out, as their enterprise has moved', async () => {
     const closed = ['D1', 'D2', 'D3', 'D4'].flatMap(code => [
       `('E1', '${code}', null, false)`,

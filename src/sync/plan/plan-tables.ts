@@ -18,7 +18,7 @@ import type { SourceScope } from '../../hr/sources.ts'
 import { type ClientBase, COPY_MS, onlyRow } from '../../lib/database.ts'
 import { ENDED_BY_HOLDER, isOneOf } from '../cases/cases.ts'
 import { HAS_UNKNOWN_PLACE, IS_UNLOCATED } from '../outbox/claim.ts'
-import { HELD_DECISION, hasSource, ONLY_HELD } from '../outbox/employee.ts'
+import { HELD_DECISION, ONLY_HELD } from '../outbox/employee.ts'
 import { PRIORITY } from '../outbox/outbox.ts'
 import { DOUBTED } from '../runs/restored.ts'
 import { EMPLOYEE_KINDS_SQL, IS_HELD_WHOLE, NOT_BEGUN } from '../runs/run.ts'
@@ -640,14 +640,17 @@ export function endWaiting(db: ClientBase, heldRuns: readonly number[]): Promise
 }
 
 /**
- * The same for employees whom no plan looks at, as no source has their enterprise, once nobody can decide about the held run any more.
- * Until then they do wait: the source may get the enterprise back, and what was approved is what is sent.
+ * The same for employees whom no plan of the held run's source looks at, as their enterprise has another one or none, once nobody can
+ * decide about the run any more. Until then they do wait: the source may get the enterprise back, and what was approved is what is sent.
  */
 export function endForgottenWaiting(db: ClientBase): Promise<void> {
   return letGoWhere(
     db,
     // What a part has not sent is undecided again if that is cancelled.
-    `not ${hasSource('e')} and e.held_run not in (
+    `exists (select from dirsync.hr_source)
+     and not exists (select from dirsync.hr_source h join dirsync.sync_run r on r.hr_source = h.name
+                     where r.id = e.held_run and e.enterprise_code = any (h.enterprise_codes))
+     and e.held_run not in (
        select coalesce(r.part_of, r.id) from dirsync.sync_run r
        where r.finished_at is null and (r.state <> 'running' or r.part_of is not null))`,
   )
