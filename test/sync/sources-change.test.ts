@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { readArrival } from '../../src/console/cases/arrival.ts'
+import { caseStory } from '../../src/console/cases/read.ts'
 import { countStatuses, listEmployees } from '../../src/console/employees/list.ts'
 import { readEmployeeStory } from '../../src/console/employees/story.ts'
 import { readHistory } from '../../src/console/overview/history.ts'
@@ -399,6 +400,40 @@ describe('the sources change', () => {
       ),
     ).toEqual([{ probing: false, late: true }])
     expect(await requestDueRetries(store.pool)).toBeNull()
+  })
+
+  test('the cases of one that is removed do not become work for a person', async () => {
+    const hr = await inSync()
+    const case_ = { enterprise_code: 'E2', field: '', next_retry_at: new Date(0) }
+    const waiting = { category: 'not_on_platform', state: 'awaiting_activation' }
+    const id = await fail(store, { ...case_, ...waiting, entity_key: 'b3' })
+    const others = [
+      await fail(store, {
+        ...case_,
+        category: 'platform_unavailable',
+        state: 'retry_scheduled',
+        entity_key: 'b4',
+      }),
+      await fail(store, { ...case_, entity_key: 'b5' }),
+    ]
+    // Its retry is under way.
+    await requestDueRetries(store.pool)
+    await planNext(hr, '')
+    for (const one of [id, ...others]) expect(await caseOf(store, one)).toMatchObject({ state: 'retrying' })
+    const rest = await settle([source('shanghai', ['E1'], shanghai.url)])
+    for (const userid of ['b3', 'b4', 'b5']) await execute(rest, employee(userid, 'E2'))
+    expect(await store.rows('select distinct outcome from dirsync.attempt')).toEqual([
+      { outcome: 'obsolete' },
+    ])
+    const states = async () => Promise.all([id, ...others].map(async one => (await caseOf(store, one)).state))
+    expect(await states()).toEqual(['awaiting_activation', 'retry_scheduled', 'open'])
+
+    await store.pool.query(`update dirsync.dead_letter set next_retry_at = now()`)
+    expect(await requestDueRetries(store.pool)).toBeNull()
+    expect(await caseStory(store.pool, id)).toMatchObject({ state: 'awaiting_activation', has_source: false })
+    await settle(both())
+    expect(await requestDueRetries(store.pool)).not.toBeNull()
+    expect(await caseStory(store.pool, id)).toMatchObject({ has_source: true })
   })
 
   test('a run of one whom dirsync knows, and whose enterprise no source has, says so', async () => {

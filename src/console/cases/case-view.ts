@@ -179,7 +179,7 @@ function verdict(ask: Ask, story: CaseStory): Block[] {
   const { state } = story
   const { message, remedy } = failureTexts(ask.language, story)
   const isRetried = state === 'retrying' || story.retry_run !== null
-  const isForAPerson = FOR_A_PERSON.includes(state) && !isRetried
+  const isForAPerson = FOR_A_PERSON.includes(state) && !isRetried && story.has_source
   const isOver = !openStates.has(state)
   return [
     { text: { soft: joined([term('operation', story.operation), fieldOf(story), whoOf(story)], ' · ') } },
@@ -207,6 +207,7 @@ function nextWords(ask: Ask, story: CaseStory): Words[] {
   const { state, next_retry_at, snooze_until } = story
   const next = state === 'ignored' ? ignoredOf(story) : state
   const again = state === 'open' ? next_retry_at : null
+  if (openStates.has(state) && !story.has_source) return [t('cases.next.no_source')]
   return [
     state === 'ignored' ? t('cases.accepted') : null,
     t(`cases.next.${next}`, {
@@ -282,7 +283,7 @@ function factsOf(ask: Ask, story: CaseStory): Block {
       [t('cases.assignee'), story.assignee ?? { soft: t('cases.nobody') }],
       [
         t('cases.next_try'),
-        story.state === 'snoozed' || story.state === 'open' || !story.next_retry_at
+        story.state === 'snoozed' || story.state === 'open' || !story.next_retry_at || !story.has_source
           ? null
           : { since: story.next_retry_at },
       ],

@@ -18,7 +18,7 @@ import {
   statesOf,
 } from '../../sync/cases/case-filter.ts'
 import { FOR_A_PERSON, isOneOf, openStates, UNRESOLVED } from '../../sync/cases/cases.ts'
-import { areRetriesStopped, IS_LEFT_ALONE } from '../../sync/cases/retries.ts'
+import { areRetriesStopped, CAN_BE_RETRIED, IS_LEFT_ALONE } from '../../sync/cases/retries.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/health/figures.ts'
 import { HELD_DECISION } from '../../sync/outbox/employee.ts'
 import { haltWhere, isInForceFor } from '../../sync/outbox/halts.ts'
@@ -389,6 +389,7 @@ export const CaseStory = DeadLetter.extend({
       'The held run that a retry waits for, as its plan has another HR row of the employee, or as none is deleted before it',
     ),
   retry_run: z.int().nullable().describe('The requested run that will retry it'),
+  has_source: z.boolean().describe('false: no HR source has the enterprise'),
   retries_stopped: RetriesStopped,
 })
 export type CaseStory = z.infer<typeof CaseStory>
@@ -409,6 +410,7 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
     { rows: halts },
     { rows: held },
     requested,
+    { rows: sources },
     retries_stopped,
   ] = await Promise.all([
     unresolvedCasesOf(db, { enterpriseCode, key: entity_key, except: id }),
@@ -453,14 +455,19 @@ export async function caseStory(db: Pool, id: number): Promise<CaseStory | null>
        order by r.id limit 1`,
       [id],
     ),
+    db.query<Pick<CaseStory, 'has_source'>>(
+      `select ${CAN_BE_RETRIED} as has_source from dirsync.dead_letter d where d.id = $1`,
+      [id],
+    ),
     areRetriesStopped(db),
   ])
   const { halt = null } = halts[0] ?? {}
   const { held_run = null } = held[0] ?? {}
   const retry_run = requested.rows[0]?.id ?? null
+  const { has_source = true } = sources[0] ?? {}
   return {
     ...{ ...found, others, blocker, undoable: undoable[0] ?? null, attempts, halt, held_run, retry_run },
-    retries_stopped,
+    ...{ has_source, retries_stopped },
   }
 }
 

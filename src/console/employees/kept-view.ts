@@ -69,7 +69,7 @@ export function storyBlocks(ask: Ask, employee: EmployeeResult): Block[] {
 
 function casesOf(
   { t }: Ask,
-  { dead_letters, enterprise_code: enterpriseCode, retries_stopped }: EmployeeResult,
+  { dead_letters, enterprise_code: enterpriseCode, has_source, retries_stopped }: EmployeeResult,
 ): Block {
   const table = tableOf(
     dead_letters,
@@ -105,7 +105,8 @@ function casesOf(
       {
         title: t('employees.next_try'),
         spare: true,
-        of: ({ next_retry_at }) => (next_retry_at && !retries_stopped ? { since: next_retry_at } : null),
+        of: ({ next_retry_at }) =>
+          next_retry_at && has_source && !retries_stopped ? { since: next_retry_at } : null,
       },
     ],
     { caption: t('employees.cases'), to: ({ id }) => `/cases/${id}` },

@@ -357,6 +357,11 @@ function caseOf(attempt: Attempt, { dead_letters }: EmployeeStory, category?: st
   )
 }
 
-function next(about: Case | undefined, { retries_stopped }: EmployeeStory): Record<string, string> {
-  return about?.next_retry_at && !retries_stopped ? { next: about.next_retry_at.toISOString() } : {}
+function next(
+  about: Case | undefined,
+  { has_source, retries_stopped }: EmployeeStory,
+): Record<string, string> {
+  return about?.next_retry_at && has_source && !retries_stopped
+    ? { next: about.next_retry_at.toISOString() }
+    : {}
 }

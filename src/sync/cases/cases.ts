@@ -333,7 +333,10 @@ export async function restCases(
   if (resting.length === 0) return
   await client.query(
     `update dirsync.dead_letter d
-     set state = 'open', next_retry_at = now() + s."restMs" * interval '1 millisecond', version = d.version + 1
+     set (state, next_retry_at) =
+           (select t.state, case t.state when 'open' then now() + s."restMs" * interval '1 millisecond' else t.at end
+            from dirsync.next_turn(d) t),
+         version = d.version + 1
      from jsonb_to_recordset($1)
        as s (operation text, "enterpriseCode" text, "entityKey" text, detail text, "restMs" float8)
      where d.enterprise_code = s."enterpriseCode" and d.entity_key = s."entityKey"

@@ -3,6 +3,7 @@ import type { SourceScope } from '../../hr/sources.ts'
 import { type ClientBase, onlyRow, type Pool, transaction } from '../../lib/database.ts'
 import { formatJobKey } from '../../queue/job.ts'
 import { LONGEST_REST_MS } from '../outbox/backoff.ts'
+import { hasSource } from '../outbox/employee.ts'
 import { addWork, PRIORITY, type Work } from '../outbox/outbox.ts'
 import { type Settlement, storedEmployee } from '../outbox/outcome.ts'
 import { ENDED_BY_HOLDER, isOneOf, markRetrying, NO_USER_ID, type TouchedCase, UNRESOLVED } from './cases.ts'
@@ -75,6 +76,9 @@ export async function tryAtOnce(client: ClientBase, due: TouchedCase[]): Promise
 /** SQL: a wait beyond this means that the clock was put back. */
 const TOO_FAR = `now() + interval '${LONGEST_REST_MS} milliseconds'`
 
+/** SQL: whether a retry of case `d` can come to anything: nothing is sent for an enterprise without HR source. */
+export const CAN_BE_RETRIED = `(d.operation not in ('update-employee', 'delete-department', 'bind-openid') or ${hasSource('d')})`
+
 /**
  * Requests a retry of every case that is due by itself, and of every case about a field whose probe is due, whatever a person
  * decided about it; and for the cases that have ended of fields that are still withheld. Returns the run's number; null when
@@ -85,14 +89,16 @@ export async function requestDueRetries(db: Pool): Promise<number | null> {
   await endLateSnoozes(db)
   const { rows } = await db.query<{ id: number }>(
     `with due as (
-       select id from dirsync.dead_letter
+       select id from dirsync.dead_letter d
        where state not in ('resolved', 'ignored', 'retrying')
          and (next_retry_at <= now() or state <> 'snoozed' and next_retry_at > ${TOO_FAR})
+         and ${CAN_BE_RETRIED}
        order by next_retry_at limit 10000
      ), probed as (
        select d.id from dirsync.field_block b
        join dirsync.dead_letter d on ${IS_CASE_OF_BLOCK}
        where (b.next_probe_at <= now() or b.next_probe_at > ${TOO_FAR}) and not ${IS_BEING_PROBED}
+         and ${CAN_BE_RETRIED}
      ), still_withheld as (${CASES_LEFT}
      )
      insert into dirsync.sync_run (kind, keys, requested_by)

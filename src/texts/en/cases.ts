@@ -157,6 +157,8 @@ export const cases = {
   'cases.next.retry_scheduled': 'There is nothing to do: dirsync retries it by itself.',
   'cases.next.awaiting_activation':
     'dirsync checks by itself whether the employee is on the platform by now.',
+  'cases.next.no_source':
+    'No HR source has its enterprise, so dirsync does not retry it. If the enterprise is gone for good, there is nothing to do.',
   'cases.next.blocked': 'It is retried by itself as soon as {key} no longer holds the value.',
   'cases.next.requested': 'Its retry is requested, and begins once a scheduler takes it.',
   'cases.next.retrying': 'Its retry is under way, or waits for its turn.',

@@ -149,6 +149,8 @@ export const cases = {
   'cases.next.unless': '若无人重试，dirsync 将自行再试：',
   'cases.next.retry_scheduled': '无需处理：dirsync 会自动重试。',
   'cases.next.awaiting_activation': 'dirsync 会自动复查该员工是否已在平台激活。',
+  'cases.next.no_source':
+    '没有任何人事数据源包含其所属企业，因此 dirsync 不会重试；如果不再需要同步该企业，则无需处理。',
   'cases.next.blocked': '{key} 不再占用该值后会自动继续。',
   'cases.next.requested': '已请求重试，待调度进程接手后开始。',
   'cases.next.retrying': '重试正在进行，或等待执行。',
