@@ -371,6 +371,15 @@ begin
       having count(*) = 1) one on true;
   end if;
   was := dirsync.expect_held(run);
+  -- The rows not read yet would be left out, and go with a later decision about the rest. None of them is odd so far.
+  if part ?| '{from,department,field,odd}'
+     and not exists (select from dirsync.plan_reading p where p.run_id = run and p.state = 'done') then
+    perform dirsync.refuse('DS409', 'said.part_unread',
+      jsonb_build_object('run', run, 'names', (select string_agg(k, ', ' order by k) from jsonb_object_keys(part) k
+                                               where k in ('from', 'department', 'field', 'odd'))),
+      hint => format('select dirsync.%s_part(%s, ''{"keys": ["e1", "e2"]}'')',
+                     case when approve then 'approve' else 'reject' end, run));
+  end if;
 
   insert into dirsync.plan_decision (run_id, approved, filter, planned, reasons, decided_by, why)
   values (run, approve, part, 0, '{}', dirsync.actor(), said) returning id into decision;
@@ -557,7 +566,8 @@ $$;
 comment on function dirsync.approve_part is
   'Lets a part of a held run''s plan go on: exactly the rows that match are sent, the others stay held. '
   'approve_part(12, ''{"department": "D1", "field": "mobile"}''), or by "from" (the department that they leave), "reason", '
-  '"enterprise", "key" (the beginning of a user id), "odd", "keys" (["e1", "e2"]). Returns the number of the run that sends it.';
+  '"enterprise", "key" (the beginning of a user id), "odd", "keys" (["e1", "e2"]). What only HR tells (department, field, from, '
+  'odd) is refused until HR has been read for the plan. Returns the number of the run that sends it.';
 
 create function dirsync.reject_part(run bigint, filter jsonb, reason text default null) returns bigint
 language sql security definer set search_path = pg_catalog, pg_temp as $$

@@ -495,6 +495,10 @@ describe('a part of a stored plan', () => {
        on conflict (enterprise_code, userid) do update set held_run = excluded.held_run, rejected = false`,
       [id],
     )
+    await console.pool.query(
+      `insert into dirsync.plan_reading (run_id, state, finished_at) values ($1, 'done', now())`,
+      [id],
+    )
     return id
   }
 
@@ -711,11 +715,27 @@ describe('a part of a stored plan', () => {
   ])('has figures of %d departments, %s', async (n, words) => {
     const id = await held()
     await console.pool.query(
-      `insert into dirsync.plan_reading (run_id, state, finished_at, departments)
-       select $1, 'done', now(), jsonb_agg(jsonb_build_object('department', 'D' || i, 'n', 1)) from generate_series(1, $2) i`,
+      `update dirsync.plan_reading
+       set departments = (select jsonb_agg(jsonb_build_object('department', 'D' || i, 'n', 1)) from generate_series(1, $2) i)
+       where run_id = $1`,
       [id, n],
     )
     expect((await console.browse('viewer', 'GET', `/runs/${id}/plan`)).body).toContain(words)
+  })
+
+  test('is not offered by a department until HR is read for all rows, nor decided', async () => {
+    const id = await held()
+    const shown = async () => (await console.browse('operator', 'GET', `/runs/${id}/plan?department=D1`)).body
+    expect(await shown()).toContain('Reject 2 rows of this filter')
+    await console.pool.query(`update dirsync.plan_reading set state = 'failed' where run_id = $1`, [id])
+    const body = await shown()
+    expect(body).toContain('Until then you cannot decide by this filter, only about ticked rows.')
+    expect(body).toContain('Reject ticked rows')
+    expect(body).not.toMatch(/rows? of this filter/)
+    const asked = { body: { filter: { department: 'D1' } }, role: 'admin' } as const
+    const answer = await api('POST', `/runs/${id}/approve-part`, asked)
+    expect(answer.statusCode).toBe(409)
+    expect(answer.json().detail).toContain(`HR has not been read for all rows of the plan of run ${id} yet`)
   })
 
   test('of people and the rows unlike the rest is about those of both', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { HrSource } from '../../src/hr/source.ts'
 import { WHOLE } from '../../src/hr/sources.ts'
 import { createClient, transaction } from '../../src/lib/database.ts'
+import { readNextPlan } from '../../src/sync/plan/stored-plan.ts'
 import { Commands } from '../../src/sync/runs/commands.ts'
 import { lastPlanPassed } from '../../src/sync/runs/earlier-runs.ts'
 import {
@@ -37,6 +38,10 @@ async function held(): Promise<number> {
 }
 
 const EMPLOYEES = 'select userid, name, mobile, dept_code, active from person'
+/** Reads HR for a held plan in the background. */
+const read = () =>
+  readNextPlan({ pool: under.store.pool, hr: under.source(), logger: SILENT }, new AbortController().signal)
+
 const DEPARTMENTS = 'select dept_code, parent_code, active, closed_at from department'
 
 /** The deletions of D1 to D3 are held. */
@@ -164,6 +169,40 @@ describe('a part of a held plan', () => {
     expect(await run(id)).toMatchObject({ state: 'rejected', finishedAt: expect.any(Date) })
     await planAll()
     expect(await under.pending()).toEqual([])
+  })
+
+  test('by what only HR tells is refused until HR is read, so that no row that it means is missed', async () => {
+    const id = await held()
+    const { pool } = under.store
+    // A process died when it had read this far.
+    await pool.query(
+      `update dirsync.planned_work set department = 'D0', fields = '{name}' where run_id = $1 and entity_key <= 'e1'`,
+      [id],
+    )
+    await pool.query(
+      `insert into dirsync.plan_reading (run_id, state, after_key, looked_at) values ($1, 'running', 'e1', 2)`,
+      [id],
+    )
+    for (const part of [
+      { department: 'D0' },
+      { field: 'name' },
+      { from: 'D0' },
+      { odd: false },
+      { keys: ['e0'], odd: 'no' },
+    ])
+      for (const decide of [approve, reject])
+        await expect(decide(id, part)).rejects.toMatchObject({
+          code: 'DS409',
+          message: expect.stringMatching(/^HR has not been read for all rows .* or name the employees$/),
+          hint: expect.stringContaining(`_part(${id}, '{"keys": `),
+        })
+    expect(await run(id)).toMatchObject({ state: 'held', undecided: null })
+    await reject(id, keys('e5'))
+    await approve(id, { reason: 'changed', key: 'e4' })
+    await read()
+    await reject(id, { field: 'name' })
+    expect(await run(id)).toMatchObject({ state: 'running', undecided: 0 })
+    expect(await waiting()).toMatchObject({ e0: 'rejected', e3: 'rejected' })
   })
 
   test.each(['no run waits', 'a run waits'])(
@@ -449,11 +488,18 @@ describe('a part of a held plan', () => {
         where userid in ('e2', 'e3', 'e4', 'e5')`)
       await tick()
       expect(await run(id)).toMatchObject({ state: 'superseded' })
+      // A process was reading it: nothing of it counted any more.
+      await under.store.pool.query(
+        `insert into dirsync.plan_reading (run_id, state, finished_at) values ($1, 'stopped', now())`,
+        [id],
+      )
       await cancel(part)
       expect(await run(id)).toMatchObject({ state: 'held', finishedAt: null })
       for (const _ of [1, 2]) await tick()
       expect(await under.pending()).toEqual([])
       expect(await waiting()).toEqual({ e0: 'held', e1: 'held' })
+      await read()
+      await approve(id, { field: 'name' })
     })
 
     test('and over when HR restores it', async () => {
@@ -746,6 +792,7 @@ describe('decisions about parts', () => {
     [keys('e0', 'e9'), 'P0002', 'has no row of e9'],
   ])('are refused for %j', async (part, code, text) => {
     const id = await held()
+    await read()
     await expect(approve(id, part)).rejects.toMatchObject({ code, message: expect.stringContaining(text) })
     expect(await run(id)).toMatchObject({ state: 'held', undecided: null })
     expect(await under.store.rows('select from dirsync.plan_decision')).toEqual([])

@@ -148,10 +148,11 @@ const ENTER_DECIDES_NOTHING = html`<button disabled hidden></button>`
 /** Approves or rejects ticked rows, or all that match the filter. A rejection needs a reason. */
 function partForm({ t }: Ask, { run, figures, matching }: PlanResult, filter: PlanFilter): SafeHtml {
   const part = definedIn(PlanPart.parse(filter))
-  const isFiltered = Object.keys(part).length > 0 && (filter.decision ?? 'open') === 'open' && matching !== 0
   // Rows that were not read yet have no field and no department.
   const isPartial =
     figures?.state !== 'done' && (part.field ?? part.from ?? part.department ?? part.odd) !== undefined
+  const isDecidable =
+    Object.keys(part).length > 0 && (filter.decision ?? 'open') === 'open' && matching !== 0 && !isPartial
   const buttons = (approve: string, reject: string, which: SafeHtml | string = '') =>
     html`<p class="row"><button class="main" formaction="/runs/${run}/approve-part" formnovalidate${which}>${approve}</button>
     <button class="danger"${which}>${reject}</button></p>`
@@ -161,7 +162,7 @@ function partForm({ t }: Ask, { run, figures, matching }: PlanResult, filter: Pl
     ${ENTER_DECIDES_NOTHING}
     ${fieldInput({ name: 'reason', label: t('common.reason'), maxlength: 500, required: true, hint: t('plan.part_reason') })}
     ${buttons(t('plan.approve_ticked'), t('plan.reject_ticked'))}${
-      !isFiltered
+      !isDecidable
         ? ''
         : matching === null
           ? buttons(t('plan.approve_all_matching'), t('plan.reject_all_matching'), all)

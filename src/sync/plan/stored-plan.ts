@@ -361,6 +361,8 @@ async function claimReading(db: Pool): Promise<Reading | null> {
              and r.decided_at > now() - $2 * interval '1 ms') wanted
      left join dirsync.plan_reading known on known.run_id = wanted.run_id
      where known.run_id is null or known.state = 'running' or known.state = 'failed' and known.retry_at <= now()
+       -- It was over, and is held again.
+       or known.state = 'stopped' and wanted.is_held
      order by wanted.is_held desc, wanted.run_id desc limit 1
      on conflict (run_id) do update set state = 'running', message = null, retry_at = null, finished_at = null
      returning p.run_id as run, p.after_key as key, p.after_code as code`,

@@ -31,7 +31,7 @@ export const plan = {
   'plan.tick_all': 'Tick all rows of this page',
   'plan.part_hint': 'The rest of the plan stays held.',
   'plan.part_unread':
-    'HR has not been read for all rows yet. Those not read match neither field nor department, and stay held.',
+    'HR has not been read for all rows yet. Until then you cannot decide by this filter, only about ticked rows.',
   'plan.part_reason': 'Needed to reject; recorded in the audit with your name.',
   'plan.in_parts': '{decided, number} of {total, number} rows are decided.',
   'plan.in_parts.what':

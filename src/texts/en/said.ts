@@ -986,6 +986,8 @@ export const saidTexts = {
   'said.part_needs_filter': 'say which part: without a filter it would be the whole plan',
   'said.part_is_unnamed': 'tick some rows, or give a filter: the whole plan is decided by approve and reject',
   'said.part_is_empty': 'no undecided row of the plan of run {run} matches',
+  'said.part_unread':
+    'HR has not been read for all rows of the plan of run {run} yet, so it is not known which ones {names} means: wait until it has been, or name the employees',
   'said.part_unplanned': 'the plan of run {run} has no row of {names}',
   'said.part_decided':
     'no undecided row of the plan of run {run} matches {names}: another person may have been faster',

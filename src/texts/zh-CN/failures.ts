@@ -1002,6 +1002,8 @@ export const failures = {
   'said.part_needs_filter': '请说明是哪一部分：没有筛选条件就是整个计划',
   'said.part_is_unnamed': '请勾选几行，或给出筛选条件：整个计划用批准或驳回来处理',
   'said.part_is_empty': '同步任务 {run} 的计划中没有符合条件的待审批行',
+  'said.part_unread':
+    '尚未读完同步任务 {run} 的计划中所有行的人事数据，因此还不知道 {names} 指哪些行：请等读完后再审批，或直接指定员工',
   'said.part_unplanned': '同步任务 {run} 的计划中没有 {names} 的行',
   'said.part_decided': '同步任务 {run} 的计划中没有符合 {names} 的待审批行：可能已由他人处理',
   'said.part_differs':

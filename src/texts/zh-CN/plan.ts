@@ -29,7 +29,7 @@ export const plan = {
   'plan.tick': '勾选',
   'plan.tick_all': '勾选本页所有行',
   'plan.part_hint': '计划的其余部分仍待审批。',
-  'plan.part_unread': '尚未读完所有行的人事数据。未读的行不符合字段或部门筛选，仍待审批。',
+  'plan.part_unread': '尚未读完所有行的人事数据。读完之前不能按此筛选条件审批，只能审批勾选的行。',
   'plan.part_reason': '驳回时必填；会连同您的姓名记入审计。',
   'plan.in_parts': '共 {total, number} 行，已审批 {decided, number} 行。',
   'plan.in_parts.what':
