@@ -212,6 +212,12 @@ end $$;
 comment on function dirsync.expect_held is
   'Locks a held run, so that no one else and no plan decides about it meanwhile. Fails if it is not held.';
 
+-- What a process has begun is told from what waits in the queue although it had begun before.
+alter table dirsync.pending add column in_hand boolean not null default false;
+comment on column dirsync.pending.in_hand is
+  'An execution has begun, and its outcome is not written. Where nobody has the entity''s lock its process is gone, and '
+  'the row is fed to the queue again.';
+
 create function dirsync.reject_planned(run bigint, decision bigint) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare

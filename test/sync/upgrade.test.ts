@@ -313,6 +313,65 @@ describe.each(VERSIONS)('a database of %s', version => {
     expect(planned.rows).toEqual([{ entity_key: 'e0006' }])
   })
 
+  // What a person decides, and what processes call and write: a migration that fails leaves them to go on with those before it.
+  const USES = [
+    ...['approve(7)', `reject(7, 'no')`, `decide(7, true, null)`, `decide(7, false, 'no')`, 'cancel(6)'],
+    ...['cancel(8)', 'cancel(9)', 'cancel(10)', 'take_back(6)', 'end_lost_retries()', 'run_result(6)'],
+    ...['retry(1)', 'retry(3)', `retry_category('missing_department')`, `ignore(1, 'no')`, `ignore(3, 'no')`],
+    ...[`snooze(1, now() + interval '1 day')`, `assign(1, 'anna')`, `comment(1, 'asked')`],
+    ...[`pause('maintenance')`, 'resume()', `lower_rate(1, now() + interval '1 hour', 'busy')`],
+    ...['restore_rate()', `probe_now('E911')`, 'resync()', `resync('full')`, `resync('employees', 'e0001')`],
+    ...[`acknowledge_alert(1)`, `mute_alert('held_run', now() + interval '1 hour', 'no')`],
+    ...[`unmute_alert('out_of_sync')`, `set_quiet_hours('22:00', '07:00', 'UTC')`, 'is_quiet(now())'],
+    ...[`pause_schedule('prune', 'no')`, `run_schedule('prune')`, `pause_effect('prune')`],
+    ...[`resume_schedule('prune')`, 'clear_quiet_hours()', 'hr_owners()', `sources_for('changes')`],
+    ...[`bulk_begin('retry', '{"category": "missing_department"}', '{}', 'anna')`, 'bulk_step(10, 10)'],
+    ...['bulk_stop(1)', `bulk_start(1, 'anna')`, 'fold_tally()', 'note_statuses()', 'cancel_dry_run(1)'],
+    ...[`admit_sign_in('a', '10.0.0.1', 'anna')`, `forgive_sign_in('a', 'anna', true)`],
+    `request_run('changes', '{}', 'resync', '{}')`,
+    `lease_slots('platform', 'a', 1, 10, null, 0)`,
+    `record_failure('{"enterprise_code": "", "entity": "employee", "entity_key": "e0004", "operation": "update-employee",
+       "field": "mobile", "category": "duplicate_mobile", "message": {"key": "said.words"}, "remedy": {"key": "said.words"},
+       "state": "open"}')`,
+  ]
+  const WRITES = [
+    'update dirsync.employee set acknowledged_hash = source_hash, source_hash = gen_random_uuid()',
+    'update dirsync.dead_letter set state = state, occurrences = occurrences + 1',
+    `update dirsync.sync_run set state = 'done', finished_at = now() where id = 6`,
+    `update dirsync.sync_run set state = 'superseded', finished_at = now() where id = 7`,
+    'delete from dirsync.pending',
+    'delete from dirsync.dead_letter_event',
+    'table dirsync.failed_syncs',
+    'table dirsync.failed_syncs_zh',
+  ]
+
+  test('serves the processes of that version between any two migrations', async () => {
+    const failed: string[] = []
+    const client = await old.pool.connect()
+    try {
+      const used = async (after: string) => {
+        for (const statement of [...USES.map(call => `select * from dirsync.${call}`), ...WRITES]) {
+          await client.query('begin')
+          await client
+            .query(statement)
+            .catch(({ code, message }) => failed.push(`${after}: ${statement}: ${code} ${message}`))
+          await client.query('rollback')
+        }
+      }
+      await client.query(`
+        update dirsync.bulk_action set state = 'preview';
+        update dirsync.dry_run set state = 'requested', finished_at = null`)
+      await used(version)
+      for (const file of await missingMigrations(old.pool)) {
+        await client.query(readFileSync(new URL(file, MIGRATIONS), 'utf8'))
+        await used(file)
+      }
+    } finally {
+      client.release()
+    }
+    expect(failed).toEqual([])
+  })
+
   test('names the views of others that use what it replaces, and how to drop them', async () => {
     await old.pool.query(`
       create schema "Audit";
