@@ -70,12 +70,14 @@ comment on column dirsync.process.asked_at is
 do $$
 declare
   gone constant uuid := '360f8403-5942-243c-6a36-537ae2f86734';
+  -- No row has this hash: the next plan looks at them anew.
+  anew constant uuid := '00000000-0000-0000-0000-000000000000';
 begin
   update dirsync.planned_work w set previous_hash = gone
   from dirsync.sync_run r, dirsync.employee e
   where r.id = w.run_id and r.finished_at is null and w.operation = 'update-employee'
     and e.enterprise_code = w.enterprise_code and e.userid = w.entity_key
-    and not e.active and e.source_hash = w.previous_hash;
+    and not e.active and e.source_hash = w.previous_hash and e.source_hash <> anew;
   update dirsync.planned_work w set source_hash = gone
   from dirsync.sync_run r
   where r.id = w.run_id and r.finished_at is null and w.operation = 'update-employee'
@@ -89,8 +91,7 @@ begin
   set source_hash = gone,
       acknowledged_hash = case when acknowledged_hash = source_hash then gone else acknowledged_hash end,
       parked_hash = case when parked_hash = source_hash then gone else parked_hash end
-  -- No row has this hash: the next plan looks at them anew.
-  where not active and source_hash <> '00000000-0000-0000-0000-000000000000';
+  where not active and source_hash <> anew;
 end $$;
 
 revoke execute on all functions in schema dirsync from public;

@@ -372,6 +372,20 @@ describe.each(VERSIONS)('a database of %s', version => {
     expect(failed).toEqual([])
   })
 
+  test('still carries out a held leaving whose earlier work was taken back', async () => {
+    await old.pool.query(`
+      update dirsync.employee set active = false, source_hash = '00000000-0000-0000-0000-000000000000' where userid = 'e0006';
+      update dirsync.planned_work set active = false, previous_hash = '00000000-0000-0000-0000-000000000000'
+      where entity_key = 'e0006'`)
+    await migrate(old.pool)
+    const { rows } = await old.pool.query(
+      `select w.source_hash = $1 as leaves, w.previous_hash = e.source_hash as counts
+       from dirsync.planned_work w join dirsync.employee e on e.userid = w.entity_key where w.entity_key = 'e0006'`,
+      [rowHash(['name'], { active: 'f', name: null })],
+    )
+    expect(rows).toEqual([{ leaves: true, counts: true }])
+  })
+
   test('names the views of others that use what it replaces, and how to drop them', async () => {
     await old.pool.query(`
       create schema "Audit";
