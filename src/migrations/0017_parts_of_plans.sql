@@ -99,17 +99,13 @@ comment on column dirsync.planned_work.from_department is
 create index planned_work_from
   on dirsync.planned_work (run_id, from_department, entity_key collate "C", enterprise_code)
   where reason is not null and from_department is not null;
-alter table dirsync.plan_reading add column moves jsonb not null default '[]';
--- Who moves, and what is odd, is not known of the plans that were read before.
-update dirsync.plan_reading p
-set state = 'running', looked_at = 0, changed_since = 0, after_key = '', after_code = '', finished_at = null, retry_at = null
-from dirsync.sync_run r where r.id = p.run_id and r.state = 'held' and r.finished_at is null;
+alter table dirsync.plan_reading add column moves jsonb;
 comment on column dirsync.plan_reading.state is
   'running; done; failed: HR could not be read, it is tried again at retry_at; stopped: the plan counts no more, as '
   'its run was superseded, cancelled or has failed. It goes on after a decision, for a day.';
 comment on column dirsync.plan_reading.moves is
   'Employees by the departments that they leave and go to: [{enterprise_code, from, department, n}], the 50 highest; once '
-  'it is done.';
+  'it is done. Null: a process of version 1.0 began to read, and stores neither who moves nor what is odd, so that HR is read again.';
 alter table dirsync.planned_work add column outcome text;
 comment on column dirsync.planned_work.outcome is
   'What came last of sending it, as attempt.outcome; written within a day after its run has ended.';
@@ -307,7 +303,10 @@ language sql set search_path = pg_catalog, pg_temp as $$
     from dirsync.plan_decision d join dirsync.planned_work w on w.run_id = d.run_id and w.decision_id = d.id
     where d.id = decision
   ), state as (
-    select coalesce(bool_and(fields is not null), true) as is_read from decided
+    select coalesce(bool_and(fields is not null), true)
+           and exists (select from dirsync.plan_decision d join dirsync.plan_reading p using (run_id)
+                       where d.id = decision and p.state = 'done' and p.moves is not null) as is_read
+    from decided
   ), known as (
     select coalesce(k ->> 'enterprise_code', '') as enterprise_code, k ->> 'department' as department
     from dirsync.plan_decision d join dirsync.plan_reading p on p.run_id = d.run_id
@@ -379,7 +378,8 @@ begin
   was := dirsync.expect_held(run);
   -- The rows not read yet would be left out, and go with a later decision about the rest. None of them is odd so far.
   if part ?| '{from,department,field,odd}'
-     and not exists (select from dirsync.plan_reading p where p.run_id = run and p.state = 'done') then
+     and not exists (select from dirsync.plan_reading p
+                     where p.run_id = run and p.state = 'done' and p.moves is not null) then
     perform dirsync.refuse('DS409', 'said.part_unread',
       jsonb_build_object('run', run, 'names', (select string_agg(k, ', ' order by k) from jsonb_object_keys(part) k
                                                where k in ('from', 'department', 'field', 'odd'))),
@@ -518,7 +518,7 @@ begin
          case when p.run_id is not null then coalesce(
            (select jsonb_object_agg(f ->> 'field', f -> 'n') from jsonb_array_elements(p.fields) f), '{}') end,
          p.departments, p.moves, dirsync.actor(), said
-  from (select) one left join dirsync.plan_reading p on p.run_id = run and p.state = 'done';
+  from (select) one left join dirsync.plan_reading p on p.run_id = run and p.state = 'done' and p.moves is not null;
   if not approve then
     perform dirsync.reject_planned(run, null);
   end if;

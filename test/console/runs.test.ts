@@ -496,7 +496,7 @@ describe('a part of a stored plan', () => {
       [id],
     )
     await console.pool.query(
-      `insert into dirsync.plan_reading (run_id, state, finished_at) values ($1, 'done', now())`,
+      `insert into dirsync.plan_reading (run_id, state, finished_at, moves) values ($1, 'done', now(), '[]')`,
       [id],
     )
     return id

@@ -180,7 +180,7 @@ describe('a part of a held plan', () => {
       [id],
     )
     await pool.query(
-      `insert into dirsync.plan_reading (run_id, state, after_key, looked_at) values ($1, 'running', 'e1', 2)`,
+      `insert into dirsync.plan_reading (run_id, state, after_key, looked_at, moves) values ($1, 'running', 'e1', 2, '[]')`,
       [id],
     )
     for (const part of [
@@ -490,7 +490,7 @@ describe('a part of a held plan', () => {
       expect(await run(id)).toMatchObject({ state: 'superseded' })
       // A process was reading it: nothing of it counted any more.
       await under.store.pool.query(
-        `insert into dirsync.plan_reading (run_id, state, finished_at) values ($1, 'stopped', now())`,
+        `insert into dirsync.plan_reading (run_id, state, finished_at, moves) values ($1, 'stopped', now(), '[]')`,
         [id],
       )
       await cancel(part)

@@ -116,9 +116,9 @@ describe.each([...VERSIONS, PRESENT])('a database of %s', version => {
     await storeTexts(own.pool)
     expect(await rowCounts(own.pool)).toMatchObject(before)
 
-    // Of a plan that was read before, nobody knew who moves, nor what is odd.
-    const readings = await db('select state, looked_at from dirsync.plan_reading where run_id = 7')
-    expect(readings).toEqual(version === PRESENT ? [expect.anything()] : [{ state: 'running', looked_at: 0 }])
+    // The scheduler of before, which is still there, reads what has to be read.
+    await db(`update dirsync.plan_reading set state = 'done', looked_at = 6, after_key = 'e0101', finished_at = now()
+      where run_id = 7 and state = 'running'`)
 
     await using fresh = await createTestDatabase({ migrated: true })
     expect(await schemaOf(own.pool)).toEqual(await schemaOf(fresh.pool))
@@ -204,6 +204,22 @@ describe.each([...VERSIONS, PRESENT])('a database of %s', version => {
   test('finds the full run that waited to be like the held one, which goes on being held', async () => {
     expect(await endOf(company.db, 9)).toMatchObject({ state: 'superseded' })
     expect(await endOf(company.db, 7)).toMatchObject({ state: 'held' })
+  })
+
+  test('has read HR for the held plan, so that who moves and what is odd is known', async () => {
+    const reading = async () =>
+      (await db('select state, looked_at, moves, departments from dirsync.plan_reading where run_id = 7'))[0]
+    await until(async () => {
+      const { state, moves } = (await reading()) ?? {}
+      return state === 'done' && moves !== null
+    })
+    const counted = [
+      { enterprise_code: '', department: 'D0', n: 2 },
+      { enterprise_code: '', department: 'D1', n: 2 },
+      { enterprise_code: '', department: 'D2', n: 1 },
+      { enterprise_code: '', department: 'D3', n: 1 },
+    ]
+    expect(await reading()).toEqual({ state: 'done', looked_at: 6, moves: [], departments: counted })
   })
 
   test('keeps its alerts and mutes', async () => {

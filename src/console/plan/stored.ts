@@ -203,10 +203,12 @@ export async function planOverview(db: Pool, run: number): Promise<PlanOverview 
       [run],
     ),
     db.query<NonNullable<PlanOverview['figures']>>(
-      `select state, looked_at, changed_since, message, finished_at, fields, moves,
+      `select p.state, looked_at, changed_since, p.message, p.finished_at, fields, coalesce(moves, '[]') as moves,
               (select coalesce(jsonb_agg('{"enterprise_code": ""}' || d order by place), '[]')
                from jsonb_array_elements(departments) with ordinality as a (d, place)) as departments
-       from dirsync.plan_reading where run_id = $1`,
+       from dirsync.plan_reading p join dirsync.sync_run r on r.id = p.run_id
+       -- What version 1.0 has read of a held plan is read again.
+       where p.run_id = $1 and (moves is not null or r.state <> 'held')`,
       [run],
     ),
     planDecisions(db, run),

@@ -352,8 +352,8 @@ interface Reading {
 
 async function claimReading(db: Pool): Promise<Reading | null> {
   const { rows } = await db.query<{ run: number; key: string; code: string }>(
-    `insert into dirsync.plan_reading as p (run_id, state)
-     select wanted.run_id, 'running'
+    `insert into dirsync.plan_reading as p (run_id, state, moves)
+     select wanted.run_id, 'running', '[]'
      from (select id as run_id, true as is_held from ${HELD_RUNS} held
            union
            select d.run_id, false from dirsync.plan_decision d join dirsync.sync_run r on r.id = d.run_id
@@ -363,8 +363,16 @@ async function claimReading(db: Pool): Promise<Reading | null> {
      where known.run_id is null or known.state = 'running' or known.state = 'failed' and known.retry_at <= now()
        -- It was over, and is held again.
        or known.state = 'stopped' and wanted.is_held
+       or known.state = 'done' and known.moves is null
      order by wanted.is_held desc, wanted.run_id desc limit 1
-     on conflict (run_id) do update set state = 'running', message = null, retry_at = null, finished_at = null
+     on conflict (run_id) do update
+     set state = 'running', message = null, retry_at = null, finished_at = null,
+         -- What version 1.0 has read is read again.
+         moves = coalesce(p.moves, '[]'),
+         after_key = case when p.moves is null then '' else p.after_key end,
+         after_code = case when p.moves is null then '' else p.after_code end,
+         looked_at = case when p.moves is null then 0 else p.looked_at end,
+         changed_since = case when p.moves is null then 0 else p.changed_since end
      returning p.run_id as run, p.after_key as key, p.after_code as code`,
     [READ_STATES, READ_AFTER_DECISION_MS],
   )
