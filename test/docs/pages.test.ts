@@ -267,7 +267,7 @@ describe('blocks that dump or restore', () => {
     const statements = dumping
       .flatMap(({ text }) => given(text, ' psql ', '-c'))
       .filter(statement => !statement.startsWith('alter table'))
-    expect(statements).toHaveLength(5)
+    expect(statements).toHaveLength(6)
     for (const statement of statements)
       await rolledBack(database.pool, async client => {
         await client.query('alter role dirsync_reviewer rename to dirsync_reviewer_of_others')
@@ -299,11 +299,14 @@ describe('blocks that dump or restore', () => {
     const [before = ''] = rollback.split(restoring)
     const after = rollback.slice(before.length + restoring.length)
     const tables = given(restoring, 'pg_restore', '-t')
-    // Without the last one, a refund of another amount than was notified could be called not carried out.
     expect(tables).toEqual(['refund', 'topup', 'refused_notification'])
     await using now = await createTestDatabase()
     await loadDump(now.pool, '1.0.0')
     await migrate(now.pool)
+    await now.pool.query(`
+      update dirsync.refund set next_settle_at = now() where state = 'unknown';
+      insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, refunded_before, state, requested_by)
+      values ('R-3', 'T-3', 1, 0, 'requested', 'sample')`)
     await using then = await createTestDatabase()
     await loadDump(then.pool, '1.0.0')
     const schema = await schemaOf(then.pool)
@@ -326,6 +329,15 @@ describe('blocks that dump or restore', () => {
     }
     await change(after)
     expect(await schemaOf(then.pool)).toEqual(schema)
+    // With these, 1.0.0 would call refunds not carried out that this version keeps for a person.
+    const { rows } = await then.pool.query(
+      `select outer_refund_no as number, state, refunded_before, next_settle_at from dirsync.refund
+       where state <> 'notified' order by 1`,
+    )
+    expect(rows).toEqual([
+      { number: 'R-2', state: 'unknown', refunded_before: null, next_settle_at: null },
+      { number: 'R-3', state: 'requested', refunded_before: null, next_settle_at: null },
+    ])
   })
 })
 
