@@ -46,7 +46,7 @@ comment on function dirsync.incarnation is
 create function dirsync.doubt_memory() returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-  update dirsync.deployment set restored_at = now();
+  update dirsync.deployment set restored_at = now(), incarnation = dirsync.incarnation();
   -- In the order in which outcomes lock them.
   perform from dirsync.employee e
   where e.acknowledged_hash is not null or e.acknowledged <> '{}' or e.overwritten <> '{}' or e.queried_at is not null

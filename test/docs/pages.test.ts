@@ -267,12 +267,33 @@ describe('blocks that dump or restore', () => {
     const statements = dumping
       .flatMap(({ text }) => given(text, ' psql ', '-c'))
       .filter(statement => !statement.startsWith('alter table'))
-    expect(statements).toHaveLength(7)
+    expect(statements).toHaveLength(8)
     for (const statement of statements)
       await rolledBack(database.pool, async client => {
         await client.query('alter role dirsync_reviewer rename to dirsync_reviewer_of_others')
         await expect(client.query(statement), statement).resolves.toBeDefined()
       })
+  })
+
+  test('have the platform asked about everyone before a restored database is used, also that of 1.0.0', async () => {
+    const [restoring = ''] = dumping.map(({ text }) => text).filter(text => text.includes('create role'))
+    const [, told = ''] = /migrate\n([\s\S]+)docker compose up --detach\n\)\n$/.exec(restoring) ?? []
+    await using database = await createTestDatabase()
+    await loadDump(database.pool, '1.0.0')
+    await migrate(database.pool)
+    for (const statement of given(told, ' psql ', '-c')) await database.pool.query(statement)
+    // What the start does.
+    await database.pool.query('select dirsync.notice_restore()')
+    const { rows } = await database.pool.query(
+      `select (select count(*)::int from dirsync.employee where status = 'in_sync') as in_sync,
+              (select count(*)::int from dirsync.sync_run where requested_by like '%(restore)') as runs`,
+    )
+    expect(rows).toEqual([{ in_sync: 0, runs: 1 }])
+    // Nor are they asked about twice.
+    await database.pool.query(`update dirsync.deployment set incarnation = '1'`)
+    for (const statement of given(told, ' psql ', '-c')) await database.pool.query(statement)
+    const noticed = await database.pool.query('select dirsync.notice_restore() as again')
+    expect(noticed.rows).toEqual([{ again: false }])
   })
 
   test('carry over refunds and top-ups with all that is emptied with them', async () => {
