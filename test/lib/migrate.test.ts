@@ -210,6 +210,19 @@ describe('the schema documents itself', () => {
     expect(bare).toEqual([])
   })
 
+  test('the views of cases say of their columns what the table does, but where they differ', async () => {
+    const others = await store.rows(
+      `select v.attrelid::regclass::text as view, v.attname as column
+       from pg_attribute v join pg_attribute t using (attname)
+       where t.attrelid = 'dirsync.dead_letter'::regclass and t.attnum > 0
+         and v.attrelid in ('dirsync.failure'::regclass, 'dirsync.failed_syncs'::regclass, 'dirsync.failed_syncs_zh'::regclass)
+         and attname not in ('id', 'entity', 'entity_key', 'operation', 'message', 'remedy')
+         and col_description(v.attrelid, v.attnum) <> col_description(t.attrelid, t.attnum)
+       order by 1, 2`,
+    )
+    expect(others).toEqual([])
+  })
+
   test('what stands above or behind a column in a migration is its comment, and above a table the table’s', async () => {
     const [comments] = await store.rows<Record<string, string>>(
       `select obj_description('dirsync.payment_order'::regclass) as "table",
