@@ -70,6 +70,8 @@ begin
   -- Nor does it know the latest messages: receivers take another one of the same number for a repetition.
   perform setval(messages, nextval(messages) + 1000000)
   from (select pg_get_serial_sequence('dirsync.alert_message', 'id')::regclass as messages) s;
+  -- Programs that follow events have had the ones after the backup by these.
+  perform setval('dirsync.event_position', nextval('dirsync.event_position') + 1000000);
   perform set_config('dirsync.actor', 'restore', true);
   perform dirsync.resync('full');
 end $$;

@@ -338,6 +338,21 @@ describe('the events for programs', () => {
     expect((await next(eventsOf(stream))).run?.id).toBe(run)
   })
 
+  test('begin further back after an id that only the database before a restore has given, whatever happened since', async () => {
+    const console = await listening()
+    const headers = await tokenOf('restored-later')
+    const place = await placeOf(await watch(`${console.url}/api/v1`, headers))
+    await database.pool.query('select dirsync.doubt_memory()')
+    const since = [await addRun(), await addRun(), await addRun()]
+    // They have their places, which are not those that the program has seen.
+    await placeOf(await watch(`${console.url}/api/v1`, headers))
+    const stream = await watch(`${console.url}/api/v1`, { ...headers, 'last-event-id': String(place + 2) })
+    expect(await placeOf(stream)).toBe(place)
+    const told: unknown[] = []
+    for await (const { run } of eventsOf(stream)) if (told.push(run?.id) && run?.id === since.at(-1)) break
+    expect(told).toEqual(expect.arrayContaining(since))
+  })
+
   test('begin after what is given its place at that moment', async () => {
     const console = await listening()
     const old = await addRun()

@@ -68,9 +68,8 @@ export class EventStreams {
           toldAt: Date.now(),
         })
         if (listener === null) return dropStream(reply)
-        // An id that has not been given is of a database before its backup was restored: it begins anew.
-        const latest = await latestPlace(this.#pool)
-        const place = Math.min(seen ?? latest, latest)
+        // An id that has not been given is of a database before its backup was restored: the stream begins further back.
+        const place = await latestPlace(this.#pool, seen ?? undefined)
         // The caller has gone, or the console closes.
         if (!this.#listeners.has(reply)) return dropStream(reply)
         listener.place = place

@@ -73,7 +73,7 @@ export async function readEvents(
   const { rows } = await db.query<Omit<Event, 'id'> & { id: number | null; place: number; latest: number }>({
     name: 'events',
     text: `
-      with latest as materialized (select ${LATEST_PLACE} as place),
+      with latest as materialized (select ${latestUpTo(String(Number.MAX_SAFE_INTEGER))} as place),
       reach as materialized (select greatest($1, least(place, $1::bigint + ${LOOKED_THROUGH})) as place from latest),
       events as (
         (select e.position as id, 'run.' || e.state as type, e.at,
@@ -111,10 +111,10 @@ export async function readEvents(
   }
 }
 
-/** SQL: the place of the latest event. */
-const LATEST_PLACE = `
-  greatest(0, (select max(position) from dirsync.run_event where position is not null),
-           (select max(position) from dirsync.dead_letter_event where position > 0))`
+/** SQL: the place of the latest event up to one. */
+const latestUpTo = (place: string) => `
+  greatest(0, (select max(position) from dirsync.run_event where position <= ${place}),
+           (select max(position) from dirsync.dead_letter_event where position > 0 and position <= ${place}))`
 
 /** Gives places to all events that are committed. */
 export async function placeEvents(db: ClientBase | Pool): Promise<void> {
@@ -132,9 +132,12 @@ export async function placeEvents(db: ClientBase | Pool): Promise<void> {
   } while (placed >= PLACED_AT_A_TIME)
 }
 
-/** The place of the latest event: whoever begins there is told what comes next. */
-export async function latestPlace(db: ClientBase | Pool): Promise<number> {
+/** The place of the latest event, or of the latest up to a place: whoever begins there is told what comes next. */
+export async function latestPlace(
+  db: ClientBase | Pool,
+  upTo: number = Number.MAX_SAFE_INTEGER,
+): Promise<number> {
   await placeEvents(db)
-  const { rows } = await db.query<{ place: number }>(`select ${LATEST_PLACE} as place`)
+  const { rows } = await db.query<{ place: number }>(`select ${latestUpTo('$1')} as place`, [upTo])
   return onlyRow(rows).place
 }
