@@ -24,8 +24,8 @@ export const MYSQL: Dialect = {
   ],
   nameQuote: '`',
   hasDollarQuotes: false,
-  // Two hyphens begin a comment only with a blank after them.
-  lineComment: /(?:#|--(?=[\0-\x20]|$))[^\n]*/y,
+  // Two hyphens begin a comment only with a blank or a control character after them.
+  lineComment: /(?:#|--(?=[\0-\x20\x7f]|$))[^\n]*/y,
   nestsComments: false,
   // And optimizer hints, which override the limits and settings of the session.
   executedComment: /\/\*(?:M?!|\+)/y,
