@@ -90,7 +90,10 @@ export function rowsStatement(query: HrQuery, rowLimit: number): RowsStatement {
   const values = conditionsOf(query).map(condition =>
     isLike(condition) ? likePatterns(condition) : condition.values,
   )
-  return { ...selectRows(query, selectList(query, rowLimit + 1), SQL), values }
+  const list = selectList(query, rowLimit + 1)
+  // A collation of HR's may group codes that are written differently.
+  const counted = list.map(text => `(${text})::text collate "C"`)
+  return { ...selectRows(query, query.counted ? counted : list, SQL), values }
 }
 
 /** The statement that copies the rows of a query to the client. COPY takes no parameters: a query with keys cannot be copied. */

@@ -197,6 +197,28 @@ test('employees are counted in such a transaction', async () => {
 })
 
 test.each([
+  ['citext', 'create extension citext'],
+  [
+    'text collate blind',
+    "create collation blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+  ],
+])('employees are counted by a department of %s, under the code as it is printed', async (type, ddl) => {
+  const { url } = await hrDatabase(`${ddl};
+    create table staff (id int, company ${type}, unit ${type}, works boolean);
+    insert into staff values (1, 'C', 'D1', true), (2, 'C', 'D1', true), (3, 'C', 'd1', true), (4, 'c', 'D1', true),
+      (5, 'C', 'D1', false)`)
+  const source = hrSource(
+    url,
+    'select id as userid, company as enterprise_code, unit as dept_code, works as active from staff',
+    { departments: "select 'D1' as dept_code, null as parent_code, 't' as active" },
+  )
+  const counts = (await source.departments()).employees.map(
+    ({ enterpriseCode, deptCode, employees }) => `${enterpriseCode}/${deptCode}: ${employees}`,
+  )
+  expect(counts.sort()).toEqual(['C/D1: 2', 'C/d1: 1', 'c/D1: 1'])
+})
+
+test.each([
   ['40001', /a standby.* to catch up with its primary \(40001\); set hot_standby_feedback/],
   ['53300', /no free connection \(53300\); raise max_connections/],
   ['55P03', /a lock .* \(55P03\)/],
