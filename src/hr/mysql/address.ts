@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { type Message, message, SaidError } from '../../texts/message.ts'
 
 /** The address of a MySQL or MariaDB server, from HR_DATABASE_URL. */
@@ -56,10 +57,13 @@ function parsed(text: string): MysqlAddress | Message {
   if (Boolean(cert) !== Boolean(key)) return message('said.wanted_cert_and_key')
   const database = decodeURIComponent(url.pathname.slice(1))
   if (database === '' || database.includes('/')) return message('said.wanted_database')
-  if (url.hostname === '') return message('said.wanted_host')
+  const host = decodeURIComponent(url.hostname.replace(/^\[(.*)\]$/, '$1'))
+  if (host === '') return message('said.wanted_host')
+  // For an IP address the driver would check that the certificate is one for localhost.
+  if (mode === 'verify-identity' && isIP(host) !== 0) return message('said.wanted_host_to_verify')
   if (url.username === '') return message('said.wanted_user')
   return {
-    host: decodeURIComponent(url.hostname.replace(/^\[(.*)\]$/, '$1')),
+    host,
     port: url.port === '' ? 3306 : Number(url.port),
     user: decodeURIComponent(url.username),
     password: decodeURIComponent(url.password),

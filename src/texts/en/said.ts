@@ -633,6 +633,8 @@ export const saidTexts = {
   'said.wanted_cert_and_key': 'should have ssl-cert and ssl-key, or neither',
   'said.wanted_database': 'should end with the name of one database',
   'said.wanted_host': 'should name a host',
+  'said.wanted_host_to_verify':
+    'should have the name of the host for ssl-mode=verify-identity, which checks no IP address; verify-ca takes either',
   'said.wanted_user': 'should name a user',
   'said.wanted_folder': 'should name a folder by its whole path, as in files:/srv/hr',
   'said.wanted_encoded_path': 'should have ?, # and % of the path percent-encoded, and no parameters',

@@ -674,6 +674,8 @@ export const failures = {
   'said.wanted_cert_and_key': 'ssl-cert 和 ssl-key 应同时指定或都不指定',
   'said.wanted_database': '应以一个数据库名结尾',
   'said.wanted_host': '应包含主机名',
+  'said.wanted_host_to_verify':
+    'ssl-mode=verify-identity 时应使用主机名，该模式不校验 IP 地址；verify-ca 两者均可',
   'said.wanted_user': '应包含用户名',
   'said.wanted_folder': '应为文件夹的完整路径，例如 files:/srv/hr',
   'said.wanted_encoded_path': '路径中的 ?、# 和 % 应使用百分号编码，且不应有参数',
