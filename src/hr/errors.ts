@@ -109,11 +109,14 @@ const REFUSALS = {
   standby: 'said.hr_standby',
   lock: 'said.hr_lock',
   lost: 'said.hr_lost',
+  table: 'said.hr_table',
 } as const
 
 /** A login or a SELECT that the server refuses or ends, for a cause that a person can remove. */
 export function hrRefuses(what: keyof typeof REFUSALS, reason: string, cause: unknown): HrUnavailableError {
-  return new HrUnavailableError(message(REFUSALS[what], { reason }), { cause })
+  // The words of a foreign table's server may hold values of rows.
+  const told = what === 'table' ? {} : { cause }
+  return new HrUnavailableError(message(REFUSALS[what], { reason }), told)
 }
 
 /** A server that lacks what dirsync's own statements use; a mapping is not at fault. */

@@ -24,6 +24,11 @@ const TRANSIENT = new Set([
   ...[1290, 1317, 1412, 1613, 1615, 1836, 1969, 3024, 3168, 3170],
 ])
 
+/** A table or an index is damaged, or the server behind a foreign table has trouble. */
+const UNREADABLE = new Set([1016, 1017, 1033, 1034, 1035, 1194, 1195, 1296, 1297, 1429, 1430, 1712])
+/** A server passes on a storage engine's numbers, below 1000, and a client's, which it is itself to a foreign table's server. */
+const isPassedOn = (errno: number) => errno < 1000 || (errno >= 2000 && errno < 3000)
+
 /** Classes whose messages are about the statement's text and the schema's names, never about values of rows. */
 const ABOUT_THE_STATEMENT = /^(?:42|0A|25)/
 /** Others of the kind: a union of unequal SELECTs, incompatible collations, a broken view, names and types unknown to the server. */
@@ -78,7 +83,9 @@ export function toHrError(error: unknown, statement?: Statement, timeoutMs: numb
     const reason = inWords(`${sqlMessage} (${sqlState}, error ${errno})`)
     return mappingRefused(statement.mapping.file, message('said.definer_denied', { reason }), null, error)
   }
-  const refusal = REFUSALS[errno ?? code ?? '']
+  const isOfTable =
+    sqlState === 'HY000' && errno !== undefined && (UNREADABLE.has(errno) || isPassedOn(errno))
+  const refusal = isOfTable ? 'table' : REFUSALS[errno ?? code ?? '']
   if (refusal) return hrRefuses(refusal, code ?? String(errno), error)
   if (code === HANDSHAKE) return hrAway(sentenceOf(error).split('\n', 1)[0] ?? code, error, TLS)
   if (!sqlState || !sqlMessage || !errno) return hrAway(code ?? 'connection lost', error, TLS)

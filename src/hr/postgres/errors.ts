@@ -14,7 +14,7 @@ import type { Statement } from '../rows.ts'
 import { LOOKUP_MS } from '../server.ts'
 
 /** SQLSTATE classes and codes after which a retry may succeed: the mapping is not at fault. */
-const TRANSIENT = /^(?:08|25P0[34]|28|3D|40|53|55|57|58|XX)/
+const TRANSIENT = /^(?:08|25P0[34]|28|3D|40|53|55|57|58|72|HV|XX)/
 
 /** Classes whose messages are about the statement's text and the schema's names, never about values of rows. */
 const ABOUT_THE_STATEMENT = /^(?:42|0A|25)/
@@ -27,8 +27,11 @@ const MAY_QUOTE_A_VALUE = /^42(?!501|P2)/
 /** SQLSTATE cardinality_violation. */
 const CARDINALITY = '21000'
 
-/** The server's codes for what it refuses, and the driver's words. A session that only reads fails to serialize on a standby alone. */
-const REFUSALS: Record<string, 'login' | 'database' | 'full' | 'standby' | 'lock' | 'lost'> = {
+/**
+ * The server's codes, or classes of them, for what it refuses, and the driver's words. A session that only reads fails to
+ * serialize on a standby alone.
+ */
+const REFUSALS: Record<string, 'login' | 'database' | 'full' | 'standby' | 'lock' | 'lost' | 'table'> = {
   '28000': 'login',
   '28P01': 'login',
   '3D000': 'database',
@@ -36,6 +39,9 @@ const REFUSALS: Record<string, 'login' | 'database' | 'full' | 'standby' | 'lock
   '53300': 'full',
   '55P03': 'lock',
   '57P01': 'lost',
+  HV: 'table',
+  XX001: 'table',
+  XX002: 'table',
   'Connection terminated unexpectedly': 'lost',
 }
 
@@ -73,7 +79,7 @@ export function toHrError(
 }
 
 function unavailable(cause: unknown, reason: string): Error {
-  const refusal = REFUSALS[reason]
+  const refusal = REFUSALS[reason] ?? REFUSALS[reason.slice(0, 2)]
   return refusal ? hrRefuses(refusal, reason, cause) : hrAway(reason, cause)
 }
 

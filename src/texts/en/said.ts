@@ -286,6 +286,8 @@ export const saidTexts = {
     'a session of HR holds a lock on what the SELECT reads ({reason}); let that session finish, or end it',
   'said.hr_lost':
     "the HR server, or something on the way to it, closed the connection ({reason}); if it happens again, look into the server's log, and at the time limits of proxies and firewalls between",
+  'said.hr_table':
+    "the HR server cannot read a table ({reason}): it is damaged, or a foreign one whose server is away; look into the log of HR's server",
   'said.hr_no_right':
     'the HR user has no right to this database, or there is none of this name ({reason}); check user, password and database in HR_DATABASE_URL or HR_SOURCES',
   // Deliveries of files.

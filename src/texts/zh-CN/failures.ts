@@ -352,6 +352,8 @@ export const failures = {
   'said.hr_lock': '人事系统的某个会话锁住了该 SELECT 要读取的内容（{reason}）；请等待该会话结束，或将其终止',
   'said.hr_lost':
     '人事服务器或途中的设备关闭了连接（{reason}）；如果再次出现，请查看该服务器的日志，以及途中代理和防火墙的超时设置',
+  'said.hr_table':
+    '人事服务器无法读取某个表（{reason}）：该表已损坏，或者是外部表而其所在服务器不可用；请查看人事服务器的日志',
   'said.hr_no_right':
     '人事数据库用户无权使用该数据库，或没有该名称的数据库（{reason}）；请检查 HR_DATABASE_URL 或 HR_SOURCES 中的用户、密码和数据库',
   // Deliveries of files.

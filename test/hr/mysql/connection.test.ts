@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { copyFile, writeFile } from 'node:fs/promises'
+import { copyFile, truncate, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { RowDataPacket } from 'mysql2'
@@ -13,7 +13,7 @@ import { createMariadbDatabase, type MariadbDatabase, startMariadb } from '../..
 import { HELD_BACK, isMysql } from '../../helpers/mariadb-server.ts'
 import { temporaryFolder } from '../../helpers/temporary-folder.ts'
 import { worded } from '../../texts/worded.ts'
-import { begin, key, linesOf } from '../contract/source-under-test.ts'
+import { begin, errorOf, key, linesOf } from '../contract/source-under-test.ts'
 import { hrSource } from '../hr-database.ts'
 import { MARIADB_KIND } from './server-under-test.ts'
 
@@ -228,6 +228,8 @@ test.each([
   [1040, '08004', /no free connection \(ER_CON_COUNT_ERROR\); raise max_connections/],
   [1205, 'HY000', /a lock .* \(ER_LOCK_WAIT_TIMEOUT\)/],
   [1053, '08S01', /closed the connection \(ER_SERVER_SHUTDOWN\); if it happens again/],
+  [1194, 'HY000', /cannot read a table \(ER_CRASHED_ON_USAGE\): it is damaged/],
+  [1429, 'HY000', /cannot read a table \(ER_CONNECT_TO_FOREIGN_DATA_SOURCE\): it is damaged/],
 ] as const)(
   'a server that ends a SELECT with error %i is not called silent, and the error says what to do',
   { tags: 'mariadb' },
@@ -242,6 +244,35 @@ test.each([
     })
   },
 )
+
+test('a table that the server cannot read is not blamed on the mapping', { tags: 'mariadb' }, async ({
+  skip,
+}) => {
+  skip(isMysql)
+  await using server = await startMariadb()
+  await using far = await startMariadb()
+  await using database = await createMariadbDatabase(server)
+  await using other = await createMariadbDatabase(far)
+  const { admin, name, url } = database
+  const lookup = (table: string) =>
+    hrSource(url, `select id as userid, nick as name from ${table}`).lookup([key('1')])
+  const expectUnreadable = async (table: string, reason: string) => {
+    const error = await errorOf(lookup(table))
+    expect(error).toBeInstanceOf(HrUnavailableError)
+    expect(error.message).toContain(`the HR server cannot read a table (${reason}): it is damaged, or`)
+    // A foreign server's words may hold values of rows.
+    expect(error.cause).toBe(undefined)
+  }
+  await other.admin.query("create table staff (id int, nick varchar(9)); insert into staff values (1, 'n')")
+  await admin.query(`install soname 'ha_federatedx'; create table staff engine = federated connection '${other.url}/staff';
+    create table damaged (id int, nick varchar(9)) engine = myisam; flush tables`)
+  expect((await lookup('staff')).size).toBe(1)
+  await far.stop()
+  await expectUnreadable('staff', '2003')
+  const [[folder]] = await admin.query<RowDataPacket[]>('select @@datadir as data')
+  await truncate(join(folder?.data, name, 'damaged.MYI'))
+  await expectUnreadable('damaged', 'HA_ERR_NOT_A_TABLE')
+})
 
 test('global settings of the server change no value', { tags: 'mariadb' }, async () => {
   await using server = await startMariadb([

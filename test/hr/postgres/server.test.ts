@@ -223,6 +223,9 @@ test.each([
   ['53300', /no free connection \(53300\); raise max_connections/],
   ['55P03', /a lock .* \(55P03\)/],
   ['25P04', /does not answer \(25P04\)/],
+  ['72000', /does not answer \(72000\)/],
+  ['HV00N', /cannot read a table \(HV00N\): it is damaged, or a foreign one whose server is away/],
+  ['XX001', /cannot read a table \(XX001\): it is damaged/],
 ])(
   'a server that ends a SELECT with %s is not blamed on the mapping, and the error says what to do',
   async (state, said) => {
