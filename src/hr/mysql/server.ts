@@ -42,6 +42,9 @@ import { type ColumnDefinition, keyComparison, shapeOf, typeName } from './types
 /** How much longer than the server a client waits, so that it hears of the server's timeout. */
 const GRACE_MS = 2000
 
+/** How long the settings of a new connection may take. */
+const PREPARE_MS = 10_000
+
 /** The server takes no further connection, or none of this user: those that are open stay of use. */
 const FULL = new Set([1040, 1203, 1226])
 
@@ -55,6 +58,8 @@ export class MysqlServer implements HrServer {
   readonly #url: string
   readonly #logger: Logger
   #pool: Promise<Pool> | undefined
+  /** The settings of each connection of the pool. */
+  readonly #prepared = new WeakMap<Connection, Promise<void>>()
 
   constructor(settings: HrServerSettings, logger: Logger) {
     this.settings = settings
@@ -115,6 +120,7 @@ export class MysqlServer implements HrServer {
     try {
       this.#pool ??= this.#createPool()
       connection = await this.#borrow(this.#pool)
+      await this.#prepared.get(connection)
       return await work(connection)
     } catch (error) {
       throw toHrError(error)
@@ -145,8 +151,9 @@ export class MysqlServer implements HrServer {
       })
       pool.on('connection', connection => {
         connection.on('error', error => this.#logger.warn({ error: toHrError(error) }, 'HR connection lost'))
-        // Queued before the connection's first query. One that cannot be prepared must not be used.
-        prepareSession(connection).catch(() => connection.destroy())
+        const prepared = within(PREPARE_MS, prepareSession(connection), noAnswer)
+        prepared.catch(() => connection.destroy())
+        this.#prepared.set(connection, prepared)
       })
       return pool
     } catch (error) {
@@ -331,8 +338,12 @@ async function limited<T>(
   if (timeoutMs === null) return work()
   return within(timeoutMs + GRACE_MS, limit(connection, timeoutMs).then(work), () => {
     connection.destroy()
-    return Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })
+    return noAnswer()
   })
+}
+
+function noAnswer(): Error {
+  return Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })
 }
 
 /** A duplicate name is not an error of the SELECT itself, only of its wrapper. The mapping's own check has a better message. */

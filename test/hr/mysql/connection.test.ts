@@ -130,14 +130,17 @@ describe('with TLS', { tags: 'mariadb' }, () => {
   })
 })
 
-describe('a handshake that fails for another reason than the certificate', () => {
-  /** As a server that offers TLS greets. */
-  const greeting = Buffer.concat([
-    Buffer.from('\n5.7.0\0\x01\0\0\0abcdefgh\0', 'latin1'),
-    Buffer.from([0x00, 0x8a, 33, 2, 0, 0x08, 0, 21, ...Array(10).fill(0)]),
-    Buffer.from('ijklmnopqrst\0mysql_native_password\0', 'latin1'),
-  ])
+/** As a server that offers TLS greets. */
+const greeting = Buffer.concat([
+  Buffer.from('\n5.7.0\0\x01\0\0\0abcdefgh\0', 'latin1'),
+  Buffer.from([0x00, 0x8a, 33, 2, 0, 0x08, 0, 21, ...Array(10).fill(0)]),
+  Buffer.from('ijklmnopqrst\0mysql_native_password\0', 'latin1'),
+])
 
+const packet = (sequence: number, bytes: Buffer) =>
+  Buffer.concat([Buffer.from([bytes.length, 0, 0, sequence]), bytes])
+
+describe('a handshake that fails for another reason than the certificate', () => {
   test.each([
     ['required', 'cut', (socket: Socket) => socket.resetAndDestroy(), 'read ECONNRESET'],
     ['verify-ca', 'cut', (socket: Socket) => socket.resetAndDestroy(), 'read ECONNRESET'],
@@ -150,7 +153,7 @@ describe('a handshake that fails for another reason than the certificate', () =>
   ])('ssl-mode=%s, %s', async (mode, _, atHello, reason) => {
     const server = createServer(socket => {
       socket.on('error', () => {}).once('data', () => atHello(socket))
-      socket.write(Buffer.concat([Buffer.from([greeting.length, 0, 0, 0]), greeting]))
+      socket.write(packet(0, greeting))
     })
     onTestFinished(() => void server.close())
     await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -163,6 +166,26 @@ describe('a handshake that fails for another reason than the certificate', () =>
       new RegExp(`^the HR database does not answer \\(${reason}\\); check HR_DATABASE_URL [^\n]*$`),
     )
   })
+})
+
+test('a look-up fails at once where the server refuses the settings of its session', async () => {
+  // Error 1193.
+  const refusesSettings = packet(1, Buffer.from('\xff\xa9\x04#HY000Unknown system variable', 'latin1'))
+  const server = createServer(socket => {
+    socket.on('error', () => {}).write(packet(0, greeting))
+    socket.once('data', () => {
+      socket.write(packet(2, Buffer.from([0, 0, 0, 2, 0, 0, 0]))) // the login is accepted
+      socket.once('data', () => socket.write(refusesSettings))
+    })
+  })
+  onTestFinished(() => void server.close())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  const source = hrSource(`mysql://u:p@127.0.0.1:${port}/hr`, "select 1 as userid, 'n' as name")
+  const refusal = { code: 'HR_UNAVAILABLE', message: expect.stringContaining('(ER_UNKNOWN_SYSTEM_VARIABLE)') }
+  await expect(source.inspect()).rejects.toMatchObject(refusal)
+  await expect(source.mapping()).rejects.toMatchObject(refusal)
+  await expect(source.lookup([key('1')])).rejects.toMatchObject(refusal)
 })
 
 test('a server without TLS is said to have none', { tags: 'mariadb' }, async () => {
