@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { normaliseDate } from '../../lib/text.ts'
 import { DAYS, floatText } from '../canonical.ts'
 import type { HrQuery, HrValues } from '../server.ts'
@@ -85,9 +86,9 @@ function trimmed(bytes: Buffer): Buffer {
   return end - start === bytes.length ? bytes : bytes.subarray(start, end)
 }
 
-/** No key holds the character 0. */
+/** No key holds the character 0, or half a character. */
 function userid(bytes: Buffer): Cell {
-  return bytes.includes(0) ? null : trimmed(bytes)
+  return bytes.includes(0) || !isUtf8(bytes) ? null : trimmed(bytes)
 }
 
 /** A blank code becomes null. */
@@ -207,13 +208,13 @@ export class LineWriter {
     return this.#length < CHUNK_BYTES / 2 ? null : this.take()
   }
 
-  /** The lines added since the last chunk. */
+  /** The lines added since the last chunk. MariaDB may hold half a surrogate pair: U+FFFD, as in `textsOf`. */
   take(): Buffer | null {
     if (this.#length === 0) return null
     const chunk = this.#chunk.subarray(0, this.#length)
     this.#chunk = Buffer.allocUnsafe(CHUNK_BYTES)
     this.#length = 0
-    return chunk
+    return isUtf8(chunk) ? chunk : Buffer.from(chunk.toString('utf8'))
   }
 
   #write(value: Cell, separator: number): void {

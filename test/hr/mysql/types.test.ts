@@ -1,5 +1,6 @@
 // @module-tag mariadb
 
+import { buffer } from 'node:stream/consumers'
 import type { RowDataPacket } from 'mysql2'
 import { expect, onTestFinished, test } from 'vitest'
 import { keyText } from '../../../src/directory/employee.ts'
@@ -7,7 +8,7 @@ import { parseActive } from '../../../src/directory/field-rules.ts'
 import { HrDataError } from '../../../src/hr/source.ts'
 import { createMariadbDatabase } from '../../helpers/mariadb.ts'
 import { FORGET_ROWS_READ, isMysql, rowsRead } from '../../helpers/mariadb-server.ts'
-import { failureOf } from '../contract/source-under-test.ts'
+import { failureOf, key } from '../contract/source-under-test.ts'
 import { hrSource, rowsOf } from '../hr-database.ts'
 
 /** A database with tables that goes away with the test. */
@@ -79,6 +80,20 @@ test('a bit that was cast to a text is neither active nor left', async () => {
   const source = hrSource(url, "select 1 as userid, cast(v as char) as active, 'n' as name from t")
   const read = (await rowsOf(await source.scan({}))).map(({ active }) => parseActive(active))
   expect(read).toEqual([undefined, undefined])
+})
+
+test('half a character is the same to a scan and to a look-up, and in no user id', async ({ skip }) => {
+  skip(isMysql)
+  const { url } = await hr(`
+    create table t (id varchar(9), v varchar(9));
+    insert into t values ('1', _utf8mb4 x'416e6eeda0bd'), (_utf8mb4 x'eda0bd', 'n')`)
+  const source = hrSource(url, 'select id as userid, v as name from t order by v')
+  const lines = await buffer((await source.scan({})).stream)
+  expect(lines.toString('latin1')).toBe(
+    Buffer.from('\t1\tAnn\ufffd\ufffd\ufffd\n\t\\N\tn\n').toString('latin1'),
+  )
+  const found = await source.lookup([key('1')])
+  expect(found.get(keyText(key('1')))).toMatchObject({ name: 'Ann\ufffd\ufffd\ufffd' })
 })
 
 test('a uuid prints as it is', async ({ skip }) => {
