@@ -249,9 +249,13 @@ function isSecret(name: string): boolean {
   return 'secret' in setting
 }
 
-/** What is wrong with the value of a setting, which is shown unless it is null. */
+/** A password or parameter in an address; the content of HR_SOURCES' file in place of its path. */
+const MAY_BE_SECRET = /\/\/.*(?:@|\?.*=)|^\s*[[{]/s
+
+/** What is wrong with the value of a setting, which is shown unless it is null or may be secret. */
 function holding(name: string, value: string | null | undefined, wanted: Said): Message {
-  const held = value === null ? message('said.secret') : JSON.stringify(value ?? '')
+  const held =
+    value === null || MAY_BE_SECRET.test(value ?? '') ? message('said.secret') : JSON.stringify(value ?? '')
   return message('said.setting_holds', { name, held, wanted })
 }
 
@@ -269,9 +273,7 @@ function complaint(issue: z.core.$ZodIssue, values: Record<string, string | unde
     inner?.code === 'invalid_value'
       ? message('said.wanted_one_of', { names: inner.values.map(String) })
       : saidBySchema(inner?.message ?? issue.message)
-  const value = values[name]
-  const hasPassword = /\/\/[^/]*@/.test(value ?? '')
-  return holding(name, isSecret(name) || hasPassword ? null : value, wanted)
+  return holding(name, isSecret(name) ? null : values[name], wanted)
 }
 
 /** TZ is Node.js' own, and read before anything else. */

@@ -211,20 +211,23 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
   test.each([
     ['PLATFORM_BASE_URL', 'should have no user, password or parameters'],
     ['OIDC_ISSUER', 'should begin with https://, unless it is on this machine'],
-  ])('%s with a password, which is not shown', (name, wanted) => {
-    expect(complaintAbout({ [name]: 'http://u:hush-hush@host.example' })).toBe(
-      `${name} holds (secret) but ${wanted}`,
-    )
+    [
+      'PLATFORM_BASE_URL',
+      'should have no user, password or parameters',
+      'https://host.example/?key=hush-hush',
+    ],
+    [
+      'CONSOLE_URL',
+      'should be an address beginning with https:// or http://',
+      'http://u:hush/hush@host.example',
+    ],
+  ])('%s with a password, which is not shown', (name, wanted, value = 'http://u:hush-hush@host.example') => {
+    expect(complaintAbout({ [name]: value })).toBe(`${name} holds (secret) but ${wanted}`)
   })
 
   test.each([
     ['PLATFORM_BASE_URL', 'platform.example', 'should be an address beginning with http:// or https://'],
     ['PLATFORM_BASE_URL', 'ftp://platform', 'should be an address beginning with http:// or https://'],
-    [
-      'PLATFORM_BASE_URL',
-      'https://platform.example/?env=test',
-      'should have no user, password or parameters',
-    ],
     ['HR_FILES_COMPLETE', '60', 'should be a time such as 60s or 5m, or marker: and the name of a file'],
     [
       'HR_FILES_COMPLETE',
@@ -234,6 +237,11 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     [
       'HR_FILES_HEADINGS',
       'staff',
+      'should be names of tables with a row each, such as staff=3, staff_Sheet2=2',
+    ],
+    [
+      'HR_FILES_HEADINGS',
+      'staff=3；dept=2',
       'should be names of tables with a row each, such as staff=3, staff_Sheet2=2',
     ],
     ['HR_FILES_ENCODING', 'big5', 'should be one of auto, utf-8, gb18030, utf-16le, utf-16be'],
@@ -329,6 +337,7 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     'groups:hr=admin,',
     'groups:admins=admin，hr=viewer',
     'groups:admins=admin; hr=viewer',
+    'groups:admins=admin hr=viewer',
   ])('OIDC_ROLES=%s', roles => {
     expect(complaintAbout({ OIDC_ROLES: roles })).toMatch(
       /but should be claim:value=role,…, with the roles viewer, reviewer, operator, admin$/,
@@ -409,6 +418,7 @@ describe('sign-in through OIDC', () => {
     ['groups:a=admin, b = reviewer', 'groups', { a: 'admin', b: 'reviewer' }],
     ['realm_access.roles:hr=viewer', 'realm_access.roles', { hr: 'viewer' }],
     ['https://example.com/groups:hr=viewer', 'https://example.com/groups', { hr: 'viewer' }],
+    ['groups:CN=admins;OU=it=admin', 'groups', { 'CN=admins;OU=it': 'admin' }],
     ['groups:urn:hr:a=b=operator', 'groups', { 'urn:hr:a=b': 'operator' }],
   ])('reads the roles %j', (text, claim, roles) => {
     const read = loadConfig({ ...LEAST, ...OIDC, OIDC_ROLES: text }).OIDC_ROLES

@@ -117,14 +117,16 @@ async function plan(
   query: z.output<typeof PlanQuery>,
 ): Promise<void> {
   const { full, maxAge, employee, mapping, source, csv, ask, json } = options
+  const [ofRun] = [...(ask ? ['ask'] : []), ...Object.keys(query).filter(name => name !== 'limit')]
+  if (ofRun && run === undefined)
+    throw new UsageError(message('said.only_with_held', { option: `--${ofRun}` }))
   if (mapping !== undefined) {
     if (run !== undefined || full || employee !== undefined || maxAge !== undefined || csv)
       throw new UsageError(message('said.goes_with_alone', { option: '--mapping', other: '--json' }))
     return await dryRunOf(mapping, options)
   }
   if (csv && run === undefined) throw new UsageError(message('said.only_with_held', { option: '--csv' }))
-  if (ask && (run === undefined || csv))
-    throw new UsageError(message('said.only_with_held', { option: '--ask' }))
+  if (ask && csv) throw new UsageError(message('said.either_option', { one: '--csv', other: '--ask' }))
   if (csv && json) throw new UsageError(message('said.either_option', { one: '--csv', other: '--json' }))
   if (csv && query.cursor !== undefined)
     throw new UsageError(message('said.either_option', { one: '--csv', other: '--cursor' }))
@@ -135,8 +137,6 @@ async function plan(
   if (source !== undefined && (run !== undefined || employee !== undefined))
     throw new UsageError(message('said.source_neither'))
   if (run !== undefined) return await storedPlan(run, query, options)
-  const filters = Object.keys(query).filter(name => name !== 'limit')
-  if (filters.length > 0) throw new UsageError(message('said.only_with_held', { option: `--${filters[0]}` }))
   return await (employee === undefined ? planRun(options) : planEmployee(employee, options))
 }
 

@@ -138,6 +138,9 @@ export interface ClaimRoles {
   roles: ReadonlyMap<string, AccessRole>
 }
 
+/** Two pairs with something else than a comma between them. */
+const TWO_PAIRS = new RegExp(`=\\s*(?:${ACCESS_ROLES.join('|')})[\\s;，；、|]`)
+
 export function claimRoles(text: string): ClaimRoles | null {
   // The name of a claim may be a URL, and so contain a colon.
   const [, claim = '', pairs = ''] = /^((?:https?:\/\/)?[^:]+):(.+)$/.exec(text) ?? []
@@ -145,8 +148,7 @@ export function claimRoles(text: string): ClaimRoles | null {
   for (const pair of pairs.split(',')) {
     const [, value, role] = /^(.*[^\s=])\s*=\s*(\w+)$/.exec(pair.trim()) ?? []
     const known = ACCESS_ROLES.find(name => name === role)
-    // Two pairs with another separator between them would be one value.
-    if (value === undefined || known === undefined || /=\s*\w+\s*[;，；、]/.test(value)) return null
+    if (value === undefined || known === undefined || TWO_PAIRS.test(value)) return null
     roles.set(value, known)
   }
   return { claim: claim.trim(), roles }

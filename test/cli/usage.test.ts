@@ -414,6 +414,11 @@ test.each([
     ['emulator', '--secret-file', '/dev/null'],
     /--secret-file holds "\/dev\/null"/,
   ],
+  [
+    'a filter of another mapping',
+    ['plan', '--mapping', 'x.sql', '--reason', 'left'],
+    /--reason works only with the number of a held run/,
+  ],
   ['a mapping without a name', ['plan', '--mapping', ''], /^dirsync: "" (?:cannot be read|无法读取)/],
   ['a wrong port', ['emulator', '--secret', 's', '--port', 'high'], /--port holds "high"/],
 ] as const)('%s is refused with one sentence, in English and in Chinese', async (_, args, sentence) => {

@@ -53,6 +53,17 @@ function problemsOf(content: unknown, env: Environment = {}, language: Language 
 }
 
 describe('HR_SOURCES', () => {
+  test.each<[string, (json: string) => Environment]>([
+    ['in place of its path', json => ({ HR_SOURCES: json })],
+    ['in place of the path of a file with its path', json => ({ HR_SOURCES_FILE: json })],
+    ['in a file that should have its path', json => ({ HR_SOURCES_FILE: fileWith(json) })],
+  ])('the JSON %s is not shown', (_, envOf) => {
+    const json = '[{"name": "a", "address": "postgres://u:hush-hush@hr/hr"}]'
+    const load = () => loadConfig({ ...PLATFORM, ...envOf(json) })
+    expect(load).toThrow('holds (secret) but that file cannot be read')
+    expect(load).not.toThrow('hush')
+  })
+
   test('names HR systems, each with files beside it and enterprises of its own', () => {
     const place = folder()
     const file = fileWith([SHANGHAI, BEIJING], place)

@@ -63,7 +63,6 @@ describe('a dry run', () => {
     expect(found).toMatchObject({
       state: 'done',
       message: null,
-      address: '192.0.2.1',
       requested_by: expect.stringContaining('console:ann'),
       rows_read: 19 + 19 + 20,
       summary: {

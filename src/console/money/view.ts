@@ -420,8 +420,9 @@ function sentFacts(ask: Ask, entry: Details): Facts {
 
 /** The payment order: a link if the mirror has it, else with the command that asks the platform for it. */
 function orderOf({ is_mirrored, enterprise_code: enterprise }: RefundDetails, tradeNo: string): Words {
-  const of = enterprise === '' ? '' : ` --enterprise ${enterprise}`
-  if (!is_mirrored) return [{ code: tradeNo }, ' ', { soft: `dirsync orders show ${tradeNo}${of}` }]
+  const of = enterprise === '' ? '' : ` --enterprise ${shellWord(enterprise)}`
+  if (!is_mirrored)
+    return [{ code: tradeNo }, ' ', { soft: `dirsync orders show ${shellWord(tradeNo)}${of}` }]
   return { to: `/mirrors/orders?number=${encodeURIComponent(tradeNo)}`, text: { code: tradeNo } }
 }
 

@@ -1,6 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import type { z } from 'zod'
 import { qualified } from '../../directory/employee.ts'
+import { shellWord } from '../../lib/text.ts'
 import { actorText } from '../../texts/actor.ts'
 import { runMessage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
@@ -351,7 +352,7 @@ function commandsOf(todo: Todo): string[] {
     case 'doubted':
       return ['runs']
     case 'unknown':
-      return [`employee ${qualified(todo.people.enterprise_code, todo.people.example)}`]
+      return [`employee ${shellWord(qualified(todo.people.enterprise_code, todo.people.example))}`]
     case 'held':
       return [`plan ${todo.run.id}`, `approve ${todo.run.id}`, `reject ${todo.run.id} --reason "…"`]
     case 'suspect':

@@ -31,7 +31,7 @@ export function completeness(text: string): Completeness | null {
 
 /** From `staff=3, staff_Sheet2=2`; null for anything else. */
 export function headingRows(text: string): ReadonlyMap<string, number> | null {
-  const entries = text.split(',').map(entry => /^\s*(.*\S)\s*=\s*([1-9]\d{0,6})\s*$/.exec(entry))
+  const entries = text.split(',').map(entry => /^\s*([^=]*[^=\s])\s*=\s*([1-9]\d{0,6})\s*$/.exec(entry))
   if (text.trim() !== '' && entries.includes(null)) return null
   return new Map(
     entries.flatMap(entry => (entry ? [[(entry[1] as string).toLowerCase(), Number(entry[2])]] : [])),
