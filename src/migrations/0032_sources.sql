@@ -8,6 +8,13 @@ alter table dirsync.deployment add column one_hr_since bigint;
 comment on column dirsync.deployment.one_hr_since is
   'The newest run when there was one HR system once more, after several sources. Null: there never were several before.';
 
+-- A user, password or parameters in the platform's address were never sent. They are refused now, and are no part of the account.
+update dirsync.deployment
+set base_url = rtrim(regexp_replace(regexp_replace(base_url, '\?.*', ''), '^(https?://)[^/]*@', '\1'), '/')
+where base_url ~ '[@?]';
+delete from dirsync.platform_token where base_url ~ '[@?]';
+delete from dirsync.token_creation where base_url ~ '[@?]';
+
 -- It may have been a mistake that an enterprise has no source any more, of which people are told for a while.
 alter table dirsync.deployment add column source_lost_at timestamptz;
 comment on column dirsync.deployment.source_lost_at is

@@ -402,6 +402,17 @@ describe.each(VERSIONS)('a database of %s', version => {
     expect(rows).toEqual([{ leaves: true, counts: true }])
   })
 
+  test.each([
+    'https://u:hush@p.example/api',
+    'https://p.example/api?key=hush',
+    'https://u@p.example/api/?a=b/c',
+  ])('goes on with the account at %s, without what is refused in its address now', async address => {
+    await old.pool.query('update dirsync.deployment set base_url = $1', [address])
+    await migrate(old.pool)
+    const { rows } = await old.pool.query('select base_url from dirsync.deployment')
+    expect(rows).toEqual([{ base_url: 'https://p.example/api' }])
+  })
+
   test('names the views of others that use what it replaces, and how to drop them', async () => {
     await old.pool.query(`
       create schema "Audit";
