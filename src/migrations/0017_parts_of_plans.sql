@@ -105,7 +105,8 @@ comment on column dirsync.plan_reading.state is
   'its run was superseded, cancelled or has failed. It goes on after a decision, for a day.';
 comment on column dirsync.plan_reading.moves is
   'Employees by the departments that they leave and go to: [{enterprise_code, from, department, n}], the 50 highest; once '
-  'it is done. Null: a process of version 1.0 began to read, and stores neither who moves nor what is odd, so that HR is read again.';
+  'it is done, and the JSON null before. SQL null, or still the JSON null: a process of version 1.0 has read, which stores neither who '
+  'moves nor what is odd, so that HR is read again.';
 alter table dirsync.planned_work add column outcome text;
 comment on column dirsync.planned_work.outcome is
   'What came last of sending it, as attempt.outcome; written within a day after its run has ended.';
@@ -305,7 +306,7 @@ language sql set search_path = pg_catalog, pg_temp as $$
   ), state as (
     select coalesce(bool_and(fields is not null), true)
            and exists (select from dirsync.plan_decision d join dirsync.plan_reading p using (run_id)
-                       where d.id = decision and p.state = 'done' and p.moves is not null) as is_read
+                       where d.id = decision and p.state = 'done' and jsonb_typeof(p.moves) = 'array') as is_read
     from decided
   ), known as (
     select coalesce(k ->> 'enterprise_code', '') as enterprise_code, k ->> 'department' as department
@@ -314,7 +315,7 @@ language sql set search_path = pg_catalog, pg_temp as $$
   ), known_moves as (
     select k ->> 'enterprise_code' as enterprise_code, k ->> 'from' as from_department, k ->> 'department' as department
     from dirsync.plan_decision d join dirsync.plan_reading p on p.run_id = d.run_id
-    cross join jsonb_array_elements(p.moves) as k where d.id = decision
+    cross join jsonb_array_elements(nullif(p.moves, 'null')) as k where d.id = decision
   ), by_move as (
     select w.enterprise_code, w.from_department, w.department, count(*)::int as n,
            row_number() over (order by count(*) desc, w.from_department, w.department, w.enterprise_code) as place
@@ -379,7 +380,7 @@ begin
   -- The rows not read yet would be left out, and go with a later decision about the rest. None of them is odd so far.
   if part ?| '{from,department,field,odd}'
      and not exists (select from dirsync.plan_reading p
-                     where p.run_id = run and p.state = 'done' and p.moves is not null) then
+                     where p.run_id = run and p.state = 'done' and jsonb_typeof(p.moves) = 'array') then
     perform dirsync.refuse('DS409', 'said.part_unread',
       jsonb_build_object('run', run, 'names', (select string_agg(k, ', ' order by k) from jsonb_object_keys(part) k
                                                where k in ('from', 'department', 'field', 'odd'))),
@@ -518,7 +519,7 @@ begin
          case when p.run_id is not null then coalesce(
            (select jsonb_object_agg(f ->> 'field', f -> 'n') from jsonb_array_elements(p.fields) f), '{}') end,
          p.departments, p.moves, dirsync.actor(), said
-  from (select) one left join dirsync.plan_reading p on p.run_id = run and p.state = 'done' and p.moves is not null;
+  from (select) one left join dirsync.plan_reading p on p.run_id = run and p.state = 'done' and jsonb_typeof(p.moves) = 'array';
   if not approve then
     perform dirsync.reject_planned(run, null);
   end if;

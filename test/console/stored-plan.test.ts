@@ -83,26 +83,32 @@ describe('the overview of a held plan', () => {
     expect(again.rows[0]).toEqual({ ...rows[0], looked_at: 12 })
   })
 
-  test('that an earlier version has read is read again, as that knew neither who moves nor what is odd', async () => {
-    const { pool } = place.store
-    await pool.query(`update dirsync.employee set dept_code = 'D0'`)
-    await read()
-    const { figures } = (await planOverview(pool, run)) ?? {}
-    await pool.query(`
-      update dirsync.plan_reading set moves = default, departments = '[{"department": "D0", "n": 9}]';
-      update dirsync.planned_work set from_department = null, odd = false`)
-    const part = (of: object) => pool.query('select dirsync.approve_part($1, $2)', [run, of])
-    expect((await planOverview(pool, run))?.figures).toBeNull()
-    await expect(part({ from: 'D0' })).rejects.toThrow('HR has not been read for all rows')
-    await part({ keys: ['e3'] })
-    expect((await planOverview(pool, run))?.decisions).toMatchObject([{ fields: null, moves: null }])
-    expect(await read()).toBe(true)
-    const again = await planOverview(pool, run)
-    const move = { enterprise_code: '', from: 'D0', department: 'D1', n: 2 }
-    expect(again?.figures).toEqual({ ...figures, moves: [move], finished_at: expect.any(Date) })
-    expect(again?.decisions).toMatchObject([{ fields: { name: 1 }, moves: [{ ...move, n: 1 }] }])
-    expect(await read()).toBe(false)
-  })
+  test.each([
+    ['has read', 'default'],
+    ['has read to its end', `'null'`],
+  ])(
+    'that an earlier version %s is read again, as that knew neither who moves nor what is odd',
+    async (_, moves) => {
+      const { pool } = place.store
+      await pool.query(`update dirsync.employee set dept_code = 'D0'`)
+      await read()
+      const { figures } = (await planOverview(pool, run)) ?? {}
+      await pool.query(`
+      update dirsync.plan_reading set moves = ${moves}, departments = '[{"department": "D0", "n": 9}]';
+      update dirsync.planned_work set from_department = null, odd = false, fields = '{dept_code}'`)
+      const part = (of: object) => pool.query('select dirsync.approve_part($1, $2)', [run, of])
+      expect((await planOverview(pool, run))?.figures).toBeNull()
+      await expect(part({ from: 'D0' })).rejects.toThrow('HR has not been read for all rows')
+      await part({ keys: ['e3'] })
+      expect((await planOverview(pool, run))?.decisions).toMatchObject([{ fields: null, moves: null }])
+      expect(await read()).toBe(true)
+      const again = await planOverview(pool, run)
+      const move = { enterprise_code: '', from: 'D0', department: 'D1', n: 2 }
+      expect(again?.figures).toEqual({ ...figures, moves: [move], finished_at: expect.any(Date) })
+      expect(again?.decisions).toMatchObject([{ fields: { name: 1 }, moves: [{ ...move, n: 1 }] }])
+      expect(await read()).toBe(false)
+    },
+  )
 
   test('decided in parts, has what is not decided, and each part its own', async () => {
     const { pool } = place.store

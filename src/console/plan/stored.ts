@@ -203,12 +203,12 @@ export async function planOverview(db: Pool, run: number): Promise<PlanOverview 
       [run],
     ),
     db.query<NonNullable<PlanOverview['figures']>>(
-      `select p.state, looked_at, changed_since, p.message, p.finished_at, fields, coalesce(moves, '[]') as moves,
+      `select p.state, looked_at, changed_since, p.message, p.finished_at, fields, coalesce(nullif(moves, 'null'), '[]') as moves,
               (select coalesce(jsonb_agg('{"enterprise_code": ""}' || d order by place), '[]')
                from jsonb_array_elements(departments) with ordinality as a (d, place)) as departments
        from dirsync.plan_reading p join dirsync.sync_run r on r.id = p.run_id
        -- What version 1.0 has read of a held plan is read again.
-       where p.run_id = $1 and (moves is not null or r.state <> 'held')`,
+       where p.run_id = $1 and (r.state <> 'held' or case p.state when 'done' then jsonb_typeof(moves) = 'array' else moves is not null end)`,
       [run],
     ),
     planDecisions(db, run),

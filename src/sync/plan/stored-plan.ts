@@ -350,10 +350,13 @@ interface Reading {
   after: PlanCursor | undefined
 }
 
+/** SQL: a process of version 1.0 has read, at least to the end. Its reading is begun again. */
+const READ_BY_1_0 = `(p.moves is null or p.state = 'done')`
+
 async function claimReading(db: Pool): Promise<Reading | null> {
   const { rows } = await db.query<{ run: number; key: string; code: string }>(
     `insert into dirsync.plan_reading as p (run_id, state, moves)
-     select wanted.run_id, 'running', '[]'
+     select wanted.run_id, 'running', 'null'
      from (select id as run_id, true as is_held from ${HELD_RUNS} held
            union
            select d.run_id, false from dirsync.plan_decision d join dirsync.sync_run r on r.id = d.run_id
@@ -363,16 +366,15 @@ async function claimReading(db: Pool): Promise<Reading | null> {
      where known.run_id is null or known.state = 'running' or known.state = 'failed' and known.retry_at <= now()
        -- It was over, and is held again.
        or known.state = 'stopped' and wanted.is_held
-       or known.state = 'done' and known.moves is null
+       or known.state = 'done' and jsonb_typeof(known.moves) is distinct from 'array'
      order by wanted.is_held desc, wanted.run_id desc limit 1
      on conflict (run_id) do update
      set state = 'running', message = null, retry_at = null, finished_at = null,
-         -- What version 1.0 has read is read again.
-         moves = coalesce(p.moves, '[]'),
-         after_key = case when p.moves is null then '' else p.after_key end,
-         after_code = case when p.moves is null then '' else p.after_code end,
-         looked_at = case when p.moves is null then 0 else p.looked_at end,
-         changed_since = case when p.moves is null then 0 else p.changed_since end
+         moves = coalesce(p.moves, 'null'),
+         after_key = case when ${READ_BY_1_0} then '' else p.after_key end,
+         after_code = case when ${READ_BY_1_0} then '' else p.after_code end,
+         looked_at = case when ${READ_BY_1_0} then 0 else p.looked_at end,
+         changed_since = case when ${READ_BY_1_0} then 0 else p.changed_since end
      returning p.run_id as run, p.after_key as key, p.after_code as code`,
     [READ_STATES, READ_AFTER_DECISION_MS],
   )
@@ -388,7 +390,9 @@ async function readPlan({ pool, hr, logger }: PlanReaderDeps, reading: Reading, 
     for (let { after } = reading; ; ) {
       // The process that takes it up continues after the last page.
       if (signal.aborted) return
-      const entities = await plannedEntities(pool, run, { after, limit: PAGE })
+      const planned = await plannedEntities(pool, run, { after, limit: PAGE })
+      // What version 1.0 found to differ need not be what this one sends.
+      const entities = planned.map(entity => ({ ...entity, fields: null }))
       const last = entities.at(-1)
       if (!last) break
       const rowOf = await rowsOf(hr, entities)
