@@ -492,14 +492,25 @@ describe('runs that are overdue', () => {
     for (const hr_source of ['', 'shanghai'])
       for (const kind of ['changes', 'full'])
         await goodRun(0, { kind, hr_source, requested_at: weeksAgo, finished_at: weeksAgo })
+    // Whether there has been a run since or not: one that was held before is checked again in place of another.
     await claimSources(store.pool, [SHANGHAI])
     expect(await found()).toEqual([])
-    await goodRun(30, { hr_source: 'shanghai', state: 'failed', requested_at: minutesAgo(30) })
+    await sql(`update dirsync.hr_source set codes_since_at = now() - interval '30 minutes'`)
     expect(await rules()).toEqual(['run_overdue changes shanghai'])
     await claimSources(store.pool, [])
     expect(await found()).toEqual([])
-    await goodRun(30, { state: 'failed', requested_at: minutesAgo(30) })
+    await sql(`update dirsync.deployment set one_hr_since_at = now() - interval '30 minutes'`)
     expect(await rules()).toEqual(['run_overdue changes'])
+  })
+
+  test('of an HR source that is suspect in a run that was requested before its enterprises changed', async () => {
+    const run = await plantRun(store, { kind: 'changes', hr_source: 'shanghai', state: 'requested' })
+    await claimSources(store.pool, [SHANGHAI])
+    await store.pool.query(
+      `update dirsync.sync_run set state = 'source_suspect', planned_at = now(), finished_at = now() where id = $1`,
+      [run],
+    )
+    expect(await rules()).toContain('source_suspect changes shanghai')
   })
 
   test('not at once after a halt, or after a decision about a held run', async () => {

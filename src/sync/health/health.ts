@@ -13,7 +13,7 @@ import {
   NEEDED_ROLES,
   PROCESS_NAME,
 } from '../processes/process.ts'
-import { codesSince } from '../runs/earlier-runs.ts'
+import { codesSinceAt } from '../runs/earlier-runs.ts'
 import { MIRRORS } from '../runs/mirror-kind.ts'
 import {
   EACH_EMPLOYEE_KIND,
@@ -209,14 +209,15 @@ const suspectChecks = (kind: string, runs: Runs) => `
              ${says('said.delivery_incomplete')} as delivering
       from dirsync.sync_run r
       where ${runs.which} and r.hr_source = s.name and state = 'source_suspect'
-        and id > greatest(passed.id, ${codesSince('s.name')}) and finished_at > coalesce(checked.read_until, '-infinity')
+        and id > coalesce(passed.id, 0)
+        and finished_at > greatest(checked.read_until, ${codesSinceAt('s.name')}, '-infinity')
       union all
       select id, r.kind, coalesce(nullif(jsonb_path_query_array(message, '$[*] ? (@.key == "said.suspect")'), '[]'), message),
              suspect_since, checked_at, false
       from dirsync.sync_run r
       where ${runs.which} and r.hr_source = s.name and suspect_since is not null
         -- One that is held is checked again whatever enterprises the source has.
-        and (finished_at is null or id > ${codesSince('s.name')})
+        and (finished_at is null or checked_at > coalesce(${codesSinceAt('s.name')}, '-infinity'))
         and checked_at > coalesce(greatest(case when passed.planned_until <= now() then passed.planned_until end,
                                            checked.read_until), '-infinity')) found`
 
@@ -318,11 +319,11 @@ const HEALTH = `
     cross join lateral (select max(at) as at from dirsync.status_history h join dirsync.hr_source o on o.name = hr.name
                         where at > now() - interval '7 days' and o.enterprise_codes <@ h.halted_scopes
                           and not o.enterprise_codes <@ (select dirsync.halted_scopes())) own
-    -- A schedule may be older than one of several sources, or than its enterprises: the first tick that finds it asks for a run.
-    cross join lateral (select ${codesSince('hr.name')} as run) had
-    cross join lateral (select case when hr.name <> '' or had.run > 0 then coalesce(
+    -- A schedule may be older than one of several sources, or than its enterprises. Of one from before that was kept, the first tick
+    -- that found it has asked for a run.
+    cross join lateral (select coalesce(${codesSinceAt('hr.name')}, case when hr.name <> '' then coalesce(
                           (select requested_at from dirsync.sync_run r
-                           where ${OF_EVERYBODY} and r.hr_source = hr.name and id > had.run order by id limit 1), now()) end as at) added
+                           where ${OF_EVERYBODY} and r.hr_source = hr.name order by id limit 1), now()) end) as at) added
     left join lateral (select finished_at from dirsync.sync_run r
                        where ${OF_EVERYBODY} and r.kind = k.kind and r.hr_source = hr.name and state = 'done'
                        order by id desc limit 1) good on true

@@ -29,6 +29,8 @@ export async function claimSources(db: Pool, sources: readonly KnownSource[]): P
 
 const NEWEST_RUN = 'select coalesce(max(id), 0) from dirsync.sync_run'
 
+const SAME_CODES = `(h.enterprise_codes @> excluded.enterprise_codes and h.enterprise_codes <@ excluded.enterprise_codes)`
+
 async function writeSources(client: ClientBase, sources: readonly KnownSource[]): Promise<void> {
   await lockTransaction(client, 'sources')
   const { rows } = await client.query<{ changed: number; gone: number; loses: boolean }>(
@@ -39,14 +41,13 @@ async function writeSources(client: ClientBase, sources: readonly KnownSource[])
          delete from dirsync.hr_source h where not exists (select from named n where n.name = h.name)
          returning h.name
        ), known as (
-         insert into dirsync.hr_source as h (name, position, kind, address, enterprise_codes, codes_since)
-         select name, position, kind, address, "enterpriseCodes", (${NEWEST_RUN}) from named
+         insert into dirsync.hr_source as h (name, position, kind, address, enterprise_codes, codes_since, codes_since_at)
+         select name, position, kind, address, "enterpriseCodes", (${NEWEST_RUN}), now() from named
          on conflict (name) do update
          set position = excluded.position, kind = excluded.kind, address = excluded.address,
              enterprise_codes = excluded.enterprise_codes, seen_at = now(),
-             codes_since = case when h.enterprise_codes @> excluded.enterprise_codes
-                                  and h.enterprise_codes <@ excluded.enterprise_codes
-                                then h.codes_since else excluded.codes_since end
+             codes_since = case when ${SAME_CODES} then h.codes_since else excluded.codes_since end,
+             codes_since_at = case when ${SAME_CODES} then h.codes_since_at else now() end
          returning h.name
        )
        -- As the table was before.
@@ -71,7 +72,9 @@ async function writeSources(client: ClientBase, sources: readonly KnownSource[])
   if (loses) await client.query('update dirsync.deployment set source_lost_at = now()')
   if (gone + changed === 0) return
   if (sources.length === 0 && gone > 0)
-    await client.query(`update dirsync.deployment set one_hr_since = (${NEWEST_RUN})`)
+    await client.query(
+      `update dirsync.deployment set one_hr_since = (${NEWEST_RUN}), one_hr_since_at = now()`,
+    )
   await endCasesOfOthers(client, names)
   // The next reading of HR shows whether it answers.
   await client.query(`delete from dirsync.halt where category = 'hr_unavailable'`)

@@ -16,9 +16,14 @@ export const FULL_READING = `${OF_EVERYBODY} and read_all and source is not null
  * what it should deliver now, nor what another source has sent of these meanwhile.
  * @param source SQL of its name
  */
-export const codesSince = (source: string) =>
+const codesSince = (source: string) =>
   `greatest((select codes_since from dirsync.hr_source where name = ${source}),
             (select one_hr_since from dirsync.deployment), 0)`
+
+/** SQL: when that was; null: before it was kept, or never. @param source SQL of its name */
+export const codesSinceAt = (source: string) =>
+  `greatest((select codes_since_at from dirsync.hr_source where name = ${source}),
+            (select one_hr_since_at from dirsync.deployment))`
 
 /** Whether there were several sources before the only HR: what is known of them tells what it should deliver. */
 export async function followsSeveral(db: ClientBase): Promise<boolean> {
