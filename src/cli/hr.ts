@@ -11,7 +11,7 @@ import {
   script,
   TriggerRefusedError,
   TriggerTableError,
-  tablesRead,
+  triggersOfSource,
 } from '../hr/postgres/trigger.ts'
 import { createLogger } from '../lib/logger.ts'
 import { message, saidBy, says } from '../texts/message.ts'
@@ -73,6 +73,7 @@ Examples:
 
   common(command.command('remove-trigger'))
     .description('remove what install-trigger installed')
+    .option('--table <schema.table...>', 'from these tables, instead of those that no other HR source reads')
     .addHelpText(
       'after',
       examples(
@@ -103,23 +104,26 @@ async function change(options: TriggerOptions, what: 'install' | 'remove'): Prom
     throw options.url === undefined ? error : ofUrl(error)
   })
   try {
-    const mapping = { file, sql: await readMappingFile(file) }
-    const beside = sourcesBeside(source, settings.config)
-    const { tables, statements, kept } =
+    const isOurs = await triggersOfSource(source, sourcesBeside(source, settings.config))
+    const named = options.table ?? null
+    const { tables, kept, statements } =
       what === 'install'
-        ? {
-            ...(await planInstallation(client, mapping, options.table ?? null, beside.length > 0)),
-            kept: [],
-          }
-        : await planRemoval(client, await tablesRead(beside))
+        ? await planInstallation(client, { file, sql: await readMappingFile(file) }, named, isOurs)
+        : await planRemoval(client, named, isOurs)
+    const remark =
+      what === 'remove' && kept.length > 0 ? said(message('said.trigger_kept', { names: kept })) : null
     const isPrinted = options.print || options.dryRun
     if (!isPrinted) await carryOut(client, statements)
-    if (options.json) return printJson({ tables, statements, done: !isPrinted })
-    if (isPrinted) return print(...script(statements))
+    if (options.json) return printJson({ tables, kept, statements, done: !isPrinted })
+    if (isPrinted) {
+      // A line break in the name of a table would end the comment.
+      if (remark !== null) print(`-- ${remark.replaceAll(/\s+/g, ' ')}`)
+      return print(...script(statements))
+    }
     if (what === 'remove') {
       if (tables.length > 0 || kept.length === 0)
         print(say('shell.trigger_removed', { tables: tables.length }))
-      if (kept.length > 0) print(said(message('said.trigger_kept', { names: kept })))
+      if (remark !== null) print(remark)
       return
     }
     for (const { table, names } of tables)

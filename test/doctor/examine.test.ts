@@ -12,7 +12,7 @@ import { heartbeat, type Role } from '../../src/sync/processes/process.ts'
 import { dirsync } from '../cli/dirsync.ts'
 import { openApp, signInAs } from '../console/console-under-test.ts'
 import { until } from '../helpers/company.ts'
-import { createDeployment } from '../helpers/deployment.ts'
+import { createDeployment, type Deployment } from '../helpers/deployment.ts'
 import { createMariadbDatabase, startMariadb } from '../helpers/mariadb.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
@@ -193,39 +193,115 @@ test('of the times in HR, the newest against the clock, and those that tell noth
   expect(await about()).toEqual(['ok no updated_at is of the last day'])
 })
 
-test('of the triggers in a database of several sources, each only of its own tables', async () => {
-  await using deployment = await createDeployment()
+/** Sources that read one HR database, with nothing else to say of it than about its triggers. */
+async function sharedHr(deployment: Deployment, schema: string, mappings: Record<string, string>) {
   const {
     HR_DATABASE_URL: address,
     HR_EMPLOYEES_SQL: _,
     HR_DEPARTMENTS_SQL: __,
     ...rest
   } = deployment.settings
-  await deployment.hr.pool.query('create table sh (userid text, name text); create table bj as table sh')
+  await deployment.hr.pool.query(schema)
   const folder = await temporaryFolder()
-  const sources = ['sh', 'bj'].map(name => ({
+  const file = join(folder, 'sources.json')
+  const sources = Object.keys(mappings).map(name => ({
     ...{ name, address, employees_sql: `${name}.sql`, enterprise_codes: [name] },
   }))
-  for (const { name, employees_sql } of sources)
-    await writeFile(join(folder, employees_sql), `select userid, name from ${name}`)
-  const file = join(folder, 'sources.json')
   await writeFile(file, JSON.stringify(sources))
+  for (const [name, sql] of Object.entries(mappings)) await writeFile(join(folder, `${name}.sql`), sql)
   const settings = { ...rest, HR_SOURCES: file, PLATFORM_BASE_URL: 'http://platform.invalid' }
-  const about = async () =>
-    (await findingsOf(settings))
-      .filter(({ check }) => check.startsWith('trigger'))
-      .map(({ check, what }) => `${check}: ${what}`)
+  const run = (command: string, source: string, ...more: string[]) =>
+    dirsync(['hr', `${command}-trigger`, '--source', source, ...more], settings)
+  return {
+    folder,
+    install: (source: string, ...more: string[]) => run('install', source, ...more),
+    remove: (source: string, ...more: string[]) => run('remove', source, ...more),
+    about: async () =>
+      (await findingsOf(settings))
+        .filter(({ check }) => check.startsWith('trigger'))
+        .map(({ check, what }) => `${check}: ${what}`),
+    triggered: async () => {
+      const { rows } = await deployment.hr.pool.query(
+        `select distinct tgrelid::regclass::text as name from pg_trigger where tgname ~ '^dirsync' order by 1`,
+      )
+      return rows.map(({ name }) => name)
+    },
+  }
+}
+
+const keptOn = (table: string) =>
+  `Kept on "public"."${table}", which other HR sources read, or may read. To remove it there too, name it with --table.`
+
+test('of the triggers in a database of several sources, each only of its own tables', async () => {
+  await using deployment = await createDeployment()
+  const { install, remove, about } = await sharedHr(
+    deployment,
+    'create table sh (userid text, name text); create table bj as table sh',
+    { sh: 'select userid, name from sh', bj: 'select userid, name from bj' },
+  )
   const shanghai = 'trigger sh: public.sh: installed, but no process listens'
-  const install = (source: string) => dirsync(['hr', 'install-trigger', '--source', source], settings)
   expect(await install('sh')).toMatchObject({ code: 0 })
   expect(await about()).toEqual([shanghai, expect.stringMatching(/^trigger bj: not installed/)])
   expect(await install('bj')).toMatchObject({ code: 0 })
   expect(await about()).toEqual([shanghai, 'trigger bj: public.bj: installed, but no process listens'])
-  const remove = () => dirsync(['hr', 'remove-trigger', '--source', 'bj'], settings)
-  const kept = 'Kept on "public"."sh", which another HR source reads.'
-  expect(await remove()).toMatchObject({ code: 0, stdout: `Removed from 1 table.\n${kept}\n` })
-  expect(await remove()).toMatchObject({ code: 0, stdout: `${kept}\n` })
+  expect(await remove('bj')).toMatchObject({ code: 0, stdout: `Removed from 1 table.\n${keptOn('sh')}\n` })
+  expect(await remove('bj')).toMatchObject({ code: 0, stdout: `${keptOn('sh')}\n` })
   expect(await about()).toEqual([shanghai, expect.stringMatching(/^trigger bj: not installed/)])
+})
+
+test('a trigger on a table behind a view of another source is left alone, also where none is told of it', async () => {
+  await using deployment = await createDeployment()
+  const { folder, install, remove, about, triggered } = await sharedHr(
+    deployment,
+    `create table person (userid text, name text); create table bj as table person;
+     create materialized view sh as table person`,
+    { sh: 'select userid, name from sh', bj: 'select userid, name from bj' },
+  )
+  const none = expect.stringMatching(/^trigger bj: not installed/)
+  expect(await install('sh', '--table', 'person')).toMatchObject({ code: 0 })
+  expect(await about()).toEqual(['trigger sh: public.person: installed, but no process listens', none])
+  expect(await install('bj')).toMatchObject({ code: 0 })
+  expect(await triggered()).toEqual(['bj', 'person'])
+  expect(await remove('bj')).toMatchObject({ stdout: `Removed from 1 table.\n${keptOn('person')}\n` })
+  expect(await install('bj')).toMatchObject({ code: 0 })
+  // Nor does it matter that the mapping of the other cannot be read.
+  await writeFile(join(folder, 'sh.sql'), 'select nope from sh')
+  expect(await remove('bj')).toMatchObject({ stdout: `Removed from 1 table.\n${keptOn('person')}\n` })
+  expect((await about()).at(-1)).toEqual(none)
+  expect(await remove('sh')).toMatchObject({ stdout: 'Removed from 1 table.\n' })
+})
+
+test('a trigger on a table that two sources read is removed where it is named, and else said to be kept', async () => {
+  await using deployment = await createDeployment()
+  const { install, remove, triggered } = await sharedHr(
+    deployment,
+    'create table person (userid text, name text)',
+    { sh: 'select userid, name from person', bj: 'select userid, name from person' },
+  )
+  await install('sh')
+  for (const source of ['sh', 'bj']) expect((await remove(source)).stdout).toBe(`${keptOn('person')}\n`)
+  expect((await remove('sh', '--print')).stdout).toMatch(`-- ${keptOn('person')}\nbegin`)
+  expect((await remove('sh', '--json')).json()).toMatchObject({ tables: [], kept: ['"public"."person"'] })
+  expect(await remove('sh', '--table', 'persons')).toMatchObject({ code: 2 })
+  expect(await triggered()).toEqual(['person'])
+  expect((await remove('sh', '--table', 'person')).stdout).toBe('Removed from 1 table.\n')
+  expect(await triggered()).toEqual([])
+})
+
+test('installing again removes a disabled trigger from a table that no source reads any more', async () => {
+  await using deployment = await createDeployment()
+  const { install, about, triggered } = await sharedHr(
+    deployment,
+    'create table sh (userid text, name text); create table bj as table sh',
+    { sh: 'select userid, name from sh', bj: 'select userid, name from bj' },
+  )
+  await install('bj')
+  await deployment.hr.pool.query(`
+    alter table bj rename to bj_old; create table bj as table bj_old; alter table bj_old disable trigger all`)
+  const disabled = 'public.bj_old: installed, but disabled in HR'
+  expect(await about()).toEqual([`trigger sh: ${disabled}`, `trigger bj: ${disabled}`])
+  expect(await install('sh')).toMatchObject({ code: 0 })
+  expect(await triggered()).toEqual(['sh'])
 })
 
 test('of HR in MySQL, what its sessions are, what its user may, and how changes are found', {

@@ -39,20 +39,24 @@ export class TriggerRefusedError extends SaidError {
 interface TriggerChange {
   /** `names`: the column whose values are named in notifications; null for none. */
   tables: { table: string; names: string | null }[]
+  /** Tables whose trigger stays, as other sources read them, or may. */
+  kept: string[]
   statements: string[]
 }
+
+/** Whether the trigger on a table, qualified, is a source's to remove. */
+type IsOurs = (table: string) => boolean
 
 /**
  * The statements that install the trigger, replacing an existing one.
  * @param names tables instead of those that the mapping reads
- * @param isShared other sources are read in this database: the triggers on all other tables stay
  * @throws TriggerTableError, MappingError, HrUnavailableError
  */
 export async function planInstallation(
   client: pg.ClientBase,
   mapping: MappingFile,
   names: string[] | null,
-  isShared = false,
+  isOurs: IsOurs = () => true,
 ): Promise<TriggerChange> {
   const read = await tablesOf(client, mapping)
   const tables = names === null ? read : await tablesNamed(client, names, read)
@@ -62,11 +66,12 @@ export async function planInstallation(
   if (unfit.length > 0) throw new TriggerTableError(message('said.table_unfit', { names: unfit }))
   const schemas = [...new Set(tables.map(table => table.schema))]
   const own = tables.map(qualified)
-  const others = (await triggeredTables(client)).map(qualified).filter(name => !own.includes(name))
+  const { kept, statements } = await removal(client, name => own.includes(name) || isOurs(name))
   return {
+    kept,
     tables: tables.map(table => ({ table: qualified(table), names: table.useridColumn })),
     statements: [
-      ...(await planRemoval(client, isShared ? others : [])).statements,
+      ...statements,
       ...schemas.map(functionStatement),
       ...tables.flatMap(triggerStatements),
       // Listeners read the changes from before the trigger existed.
@@ -76,15 +81,23 @@ export async function planInstallation(
 }
 
 /**
- * The statements that remove the trigger from all tables, but those of other sources.
- * @param others tables of other sources, qualified
+ * The statements that remove the trigger.
+ * @param names tables instead of those that are the source's
+ * @throws TriggerTableError
  */
 export async function planRemoval(
   client: pg.ClientBase,
-  others: string[] = [],
-): Promise<TriggerChange & { kept: string[] }> {
+  names: string[] | null = null,
+  isOurs: IsOurs = () => true,
+): Promise<TriggerChange> {
+  if (names === null) return removal(client, isOurs)
+  const named = (await tablesNamed(client, names, [])).map(qualified)
+  return { ...(await removal(client, name => named.includes(name))), kept: [] }
+}
+
+async function removal(client: pg.ClientBase, isTaken: IsOurs): Promise<TriggerChange> {
   const triggered = await triggeredTables(client)
-  const tables = triggered.filter(table => !others.includes(qualified(table)))
+  const tables = triggered.filter(table => isTaken(qualified(table)))
   const { rows: schemas } = await client.query(
     `select n.nspname as name from pg_proc p join pg_namespace n on n.oid = p.pronamespace
      where p.proname = $1
@@ -93,7 +106,7 @@ export async function planRemoval(
   )
   return {
     tables: tables.map(table => ({ table: qualified(table), names: null })),
-    kept: triggered.map(qualified).filter(name => others.includes(name)),
+    kept: triggered.map(qualified).filter(name => !isTaken(name)),
     statements: [
       ...tables.flatMap(table =>
         table.triggers.map(name => `drop trigger ${pg.escapeIdentifier(name)} on ${qualified(table)}`),
@@ -104,21 +117,34 @@ export async function planRemoval(
 }
 
 /**
- * The tables that the sources read, qualified, as the user of each sees them.
- * @throws MappingError, HrUnavailableError
+ * Ours are the triggers on tables that no other source reads: on all of these where all tables of the others are known, else on those
+ * that the source reads itself.
+ * @param beside the other sources in the database
  */
-export async function tablesRead(sources: readonly SourceSettings[]): Promise<string[]> {
-  const read: string[] = []
-  for (const { address, employeesSql: file } of sources) {
-    const client = await connectClient(address)
-    try {
-      const tables = await tablesOf(client, { file, sql: await readMappingFile(file) })
-      read.push(...tables.map(qualified))
-    } finally {
-      await client.end()
-    }
+export async function triggersOfSource(
+  source: SourceSettings,
+  beside: readonly SourceSettings[],
+): Promise<IsOurs> {
+  const others = await tablesRead(beside)
+  const own = others.areAll ? null : (await tablesRead([source])).names
+  return name => !others.names.includes(name) && (own === null || own.includes(name))
+}
+
+/** The tables that the sources read, qualified, as the user of each sees them, and whether none is unknown. */
+export async function tablesRead(
+  sources: readonly SourceSettings[],
+): Promise<{ names: string[]; areAll: boolean }> {
+  const read = await Promise.all(sources.map(source => tablesReadBy(source).catch(() => [])))
+  return { names: read.flat().map(qualified), areAll: read.every(areAllKnown) }
+}
+
+async function tablesReadBy({ address, employeesSql: file }: SourceSettings): Promise<WatchedTable[]> {
+  const client = await connectClient(address)
+  try {
+    return await tablesOf(client, { file, sql: await readMappingFile(file) })
+  } finally {
+    await client.end()
   }
-  return read
 }
 
 /** The statements as one transaction, for another user to run. */
@@ -175,20 +201,21 @@ export async function triggeredTables(client: pg.ClientBase): Promise<TriggeredT
 
 /**
  * Of the tables with the trigger those that the mapping reads, and those that no source reads: one of these may have been replaced
- * by a new one under its name, and kept the trigger.
- * @param others tables of other sources, qualified
+ * by a new one under its name, and kept the trigger. Where tables of other sources alone are unknown, these may be theirs.
+ * @param others what other sources read
  * @throws MappingError, HrUnavailableError
  */
 export async function triggersOf(
   client: pg.ClientBase,
   mapping: MappingFile,
-  others: string[],
+  others: Awaited<ReturnType<typeof tablesRead>>,
 ): Promise<{ tables: TriggeredTable[]; without: string[]; strays: string[] }> {
   const read = await tablesOf(client, mapping)
   const own = read.map(qualified)
   const nameOf = ({ schema, name }: { schema: string; name: string }) => `${schema}.${name}`
+  const hasUnread = others.areAll || !areAllKnown(read)
   const tables = (await triggeredTables(client)).filter(
-    table => own.includes(qualified(table)) || !others.includes(qualified(table)),
+    table => own.includes(qualified(table)) || (hasUnread && !others.names.includes(qualified(table))),
   )
   const triggered = tables.map(qualified)
   return {
@@ -210,6 +237,11 @@ interface WatchedTable {
 
 function isFit({ kind }: WatchedTable): boolean {
   return kind === 'r' || kind === 'p'
+}
+
+/** Others, as a materialized view, have tables behind them that are not known. */
+function areAllKnown(tables: readonly WatchedTable[]): boolean {
+  return tables.length > 0 && tables.every(isFit)
 }
 
 /**

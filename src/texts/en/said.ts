@@ -931,7 +931,8 @@ export const saidTexts = {
   'said.start_needs': 'a start needs more: {problem}',
   'said.trigger_names': '{table}: names user ids ({names})',
   'said.trigger_tells': '{table}: tells that something changed',
-  'said.trigger_kept': 'Kept on {names}, which another HR source reads.',
+  'said.trigger_kept':
+    'Kept on {names}, which other HR sources read, or may read. To remove it there too, name it with --table.',
   'said.trigger_installed': 'Installed. A running scheduler hears it from now on.',
   'said.emulator_kept_state': '{data} holds a state already, which is kept: the seed {seed} is not applied',
   'said.emulator_listens': 'emulator listens on {address} for application {id}',

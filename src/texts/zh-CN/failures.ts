@@ -951,7 +951,8 @@ export const failures = {
   'said.start_needs': '启动还需要：{problem}',
   'said.trigger_names': '{table}：通知包含员工 ID（{names}）',
   'said.trigger_tells': '{table}：通知有变更',
-  'said.trigger_kept': '{names} 由其他人事数据源读取，其触发器已保留。',
+  'said.trigger_kept':
+    '{names} 由其他人事数据源读取或可能读取，其触发器已保留。如也要移除，请用 --table 指定。',
   'said.trigger_installed': '已安装。运行中的调度进程从现在起会收到通知。',
   'said.emulator_kept_state': '{data} 中已有状态，将予以保留；不会应用 {seed} 中的初始内容',
   'said.emulator_listens': '模拟平台正在监听 {address}，应用为 {id}',

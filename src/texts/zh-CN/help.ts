@@ -310,6 +310,8 @@ export const help: Readonly<Record<string, string>> = {
   'The user needs CREATE on the schema, and must own the tables or be allowed to create triggers on them. A notification holds user ids and nothing else.':
     '该用户需要对 schema 有 CREATE 权限，且须拥有这些表或有权在其上创建触发器。通知只包含员工 ID。',
   'remove what install-trigger installed': '移除 install-trigger 所安装的内容',
+  'from these tables, instead of those that no other HR source reads':
+    '从这些表移除，而不是其他人事数据源都不读取的表',
   'say who may use the console: add, list, disable, enable, password, role, notices, sign-out, link, rebind':
     '管理控制台用户：add、list、disable、enable、password、role、notices、sign-out、link、rebind',
   'A viewer looks, a reviewer decides about cases, an operator starts and stops runs, an admin moves money and sees the audit; each may do what those before may. Whoever signs in at the identity provider (OIDC_ISSUER) needs no user here, and is listed once signed in.':

@@ -93,7 +93,7 @@ test('in a database of several sources, one leaves the trigger of the others alo
   onTestFinished(() => client.end())
   const install = async (table: string) => {
     const mapping = { file: 'employees.sql', sql: `select userid from ${table}` }
-    const { statements } = await planInstallation(client, mapping, null, true)
+    const { statements } = await planInstallation(client, mapping, null, () => false)
     await carryOut(client, statements)
   }
   const installed = async () => (await triggeredTables(client)).map(({ schema, name }) => `${schema}.${name}`)
@@ -104,7 +104,7 @@ test('in a database of several sources, one leaves the trigger of the others alo
   await install('bj.person_new')
   expect(await installed()).toEqual(['bj.person', 'bj.person_new', 'sh.person'])
 
-  const { statements, kept } = await planRemoval(client, ['"sh"."person"', '"sh"."absent"'])
+  const { statements, kept } = await planRemoval(client, null, name => name !== '"sh"."person"')
   await carryOut(client, statements)
   expect(kept).toEqual(['"sh"."person"'])
   expect(await installed()).toEqual(['sh.person'])
