@@ -1,3 +1,7 @@
+-- Nothing is written between the count of cases and the first change that is counted by the new function.
+lock table dirsync.dead_letter in share row exclusive mode;
+select pg_advisory_xact_lock(1952541804); -- 'tall'
+
 -- A source that gets its enterprises back must not go on where it was: another one may have sent their rows since. Runs tell
 -- earlier from later, whatever the clock does.
 
@@ -77,3 +81,40 @@ begin
   on conflict (hour, operation) do update set calls = excluded.calls, rate_limited = excluded.rate_limited;
   return _at;
 end $$;
+
+-- Which cases are not retried, as no HR source has their enterprise.
+comment on column dirsync.tally.operation is 'pending, dead_letter: its operation.';
+comment on column dirsync.tally.enterprise_code is 'pending, employee, dead_letter: the enterprise.';
+do $do$
+declare
+  _columns text := 'operation, enterprise_code, category, platform_code, state';
+begin
+  execute format($function$
+create or replace function dirsync.tally_dead_letter() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $body$
+begin
+  case tg_op
+  when 'INSERT' then
+    insert into dirsync.tally (source, %1$s, n, failures)
+    select 'dead_letter', %1$s, count(*), sum(occurrences) from added where state <> 'resolved' group by %1$s;
+  when 'DELETE' then
+    insert into dirsync.tally (source, %1$s, n, failures)
+    select 'dead_letter', %1$s, -count(*), -sum(occurrences) from removed where state <> 'resolved' group by %1$s;
+  else
+    insert into dirsync.tally (source, %1$s, n, failures)
+    select 'dead_letter', %1$s, sum(n), sum(failures)
+    from (select %1$s, 1, occurrences from added where state <> 'resolved'
+          union all
+          select %1$s, -1, -occurrences from removed where state <> 'resolved') as changed (%1$s, n, failures)
+    group by %1$s having sum(n) <> 0 or sum(failures) <> 0;
+  end case;
+  return null;
+end $body$;
+$function$, _columns);
+  delete from dirsync.tally where source = 'dead_letter';
+  execute format(
+    $insert$insert into dirsync.tally (source, %1$s, n, failures)
+            select 'dead_letter', %1$s, count(*), sum(occurrences) from dirsync.dead_letter
+            where state <> 'resolved' group by %1$s$insert$,
+    _columns);
+end $do$;

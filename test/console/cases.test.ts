@@ -208,6 +208,19 @@ describe('a list without cases', () => {
   })
 })
 
+test('a list tells of no next try of a case that is not retried, as no HR source has its enterprise', async () => {
+  onTestFinished(async () => {
+    await console.pool.query('delete from dirsync.hr_source')
+  })
+  const id = await plant('e1', { state: 'awaiting_activation' })
+  await console.pool.query(`update dirsync.dead_letter set next_retry_at = '2021-02-03' where id = $1`, [id])
+  expect(await see('/cases')).toContain('datetime="2021-02-0')
+  await console.pool.query(
+    `insert into dirsync.hr_source (name, position, kind, address, enterprise_codes) values ('b', 0, 'mysql', 'h', '{B}')`,
+  )
+  expect(await see('/cases')).not.toContain('datetime="2021-02-0')
+})
+
 describe('the page of a case', () => {
   test.each([
     ['open', null, ['It needs a person'], ['Unless someone', 'Next try']],

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { readArrival } from '../../src/console/cases/arrival.ts'
-import { caseStory } from '../../src/console/cases/read.ts'
+import { caseStory, groupCases, listCasesPage } from '../../src/console/cases/read.ts'
 import { countStatuses, listEmployees } from '../../src/console/employees/list.ts'
 import { readEmployeeStory } from '../../src/console/employees/story.ts'
 import { readHistory } from '../../src/console/overview/history.ts'
@@ -427,6 +427,19 @@ describe('the sources change', () => {
     ])
     const states = async () => Promise.all([id, ...others].map(async one => (await caseOf(store, one)).state))
     expect(await states()).toEqual(['awaiting_activation', 'retry_scheduled', 'open'])
+    const told = async () => {
+      const [{ result }, groups, { items }] = await Promise.all([
+        readNow(store.pool, 'en'),
+        groupCases(store.pool),
+        listCasesPage(store.pool, {}, { limit: 10 }),
+      ])
+      return {
+        cases_that_wait: result.cases_that_wait,
+        groups: groups.reduce((sum, { waiting }) => sum + waiting, 0),
+        retried: items.filter(({ has_source }) => has_source).length,
+      }
+    }
+    expect(await told()).toEqual({ cases_that_wait: 0, groups: 0, retried: 0 })
 
     await store.pool.query(`update dirsync.dead_letter set next_retry_at = now()`)
     expect(await requestDueRetries(store.pool)).toBeNull()
@@ -434,6 +447,7 @@ describe('the sources change', () => {
     await settle(both())
     expect(await requestDueRetries(store.pool)).not.toBeNull()
     expect(await caseStory(store.pool, id)).toMatchObject({ has_source: true })
+    expect(await told()).toEqual({ cases_that_wait: 2, groups: 2, retried: 3 })
   })
 
   test('a run of one whom dirsync knows, and whose enterprise no source has, says so', async () => {

@@ -30,8 +30,8 @@ async function bothWays() {
                    else 'waiting' end as computed, count(*)::int
        from dirsync.employee group by enterprise_code, computed
        union all
-       select 'dead_letter', null, null, null, null, null, null, null, category, state, count(*)::int
-       from dirsync.dead_letter where state <> 'resolved' group by category, state
+       select 'dead_letter', operation, enterprise_code, null, null, null, null, null, category, state, count(*)::int
+       from dirsync.dead_letter where state <> 'resolved' group by operation, enterprise_code, category, state
        union all
        select 'sync_run', null, null, null, null, null, null, null, null, state, count(*)::int from dirsync.sync_run group by state
        order by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`,
@@ -59,6 +59,12 @@ test('the tally is what counting the tables would say, whatever is written', asy
   await plantWork(store, 'probe', { enterprise_code: 'C1', enqueued_at: new Date() })
   await fail(store)
   await fail(store, { entity_key: 'e2', category: 'left_hr' })
+  await fail(store, {
+    entity_key: 'e2',
+    category: 'left_hr',
+    enterprise_code: 'C1',
+    operation: 'bind-openid',
+  })
   await expectExact()
 
   await store.pool.query(`

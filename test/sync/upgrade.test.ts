@@ -135,11 +135,14 @@ describe.each([...VERSIONS, PRESENT])('a database of %s', version => {
     })
     const { rows } = await own.pool.query(
       `with told as (
-         select source, coalesce(state, operation), sum(n)::int as n
-         from dirsync.tally where source in ('employee', 'pending') group by 1, 2 having sum(n) <> 0
+         select source, case source when 'dead_letter' then operation || ' ' || enterprise_code || ' ' || state
+                                    else coalesce(state, operation) end, sum(n)::int as n
+         from dirsync.tally where source in ('employee', 'pending', 'dead_letter') group by 1, 2 having sum(n) <> 0
        ), counted as (
          select 'employee', status, count(*)::int from dirsync.employee group by 2
          union all select 'pending', operation, count(*)::int from dirsync.pending group by 2
+         union all select 'dead_letter', operation || ' ' || enterprise_code || ' ' || state, count(*)::int
+                   from dirsync.dead_letter where state <> 'resolved' group by 2
        )
        (table told except table counted) union all (table counted except table told)`,
     )

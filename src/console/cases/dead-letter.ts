@@ -7,6 +7,8 @@ export const RetriesStopped = z
   .boolean()
   .describe('The cron job retry-due, which retries cases that are due, is paused or off')
 
+export const HasSource = z.boolean().describe('false: no HR source has the enterprise')
+
 /** One row of `dirsync.dead_letter`, named as its columns. */
 export const DeadLetter = z.object({
   id: z.int(),

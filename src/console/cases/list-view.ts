@@ -318,7 +318,7 @@ function columnOf(
       return {
         title,
         spare: true,
-        of: row => row.next_retry_at && { since: row.next_retry_at },
+        of: row => (row.next_retry_at && row.has_source ? { since: row.next_retry_at } : null),
         sort: sort('next_try', 'next_try_backwards'),
       }
     case 'assignee':

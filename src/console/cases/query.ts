@@ -14,6 +14,7 @@ import {
   countCases,
   fewCases,
   groupCases,
+  ListedCase,
   listCasesPage,
   orderFor,
 } from './read.ts'
@@ -58,7 +59,7 @@ export const ListInput = FilterInput.extend({
 export type ListInput = z.output<typeof ListInput>
 
 export const CaseList = z.object({
-  ...listOf(DeadLetter).shape,
+  ...listOf(ListedCase).shape,
   count: z.int().describe('How many match, up to 10,000'),
   more: z.boolean().describe('true: more than `count` match'),
   arrival: Arrival.nullable().describe(

@@ -26,7 +26,7 @@ import { UNDOABLE_STEPS } from '../../sync/runs/commands.ts'
 import { HELD_RUNS } from '../../sync/runs/run.ts'
 import type { MessageKey } from '../../texts/message.ts'
 import { Attempt, PendingWork } from '../employees/story.ts'
-import { DeadLetter, DeadLetterEvent, RetriesStopped, readCase } from './dead-letter.ts'
+import { DeadLetter, DeadLetterEvent, HasSource, RetriesStopped, readCase } from './dead-letter.ts'
 
 /**
  * Cases as pages show them, among a hundred thousand open and a million resolved ones. No page counts or sorts them
@@ -111,6 +111,10 @@ interface PageOptions {
   few?: Few
 }
 
+/** What a list shows of a case. */
+export const ListedCase = DeadLetter.extend({ has_source: HasSource })
+type ListedCase = z.infer<typeof ListedCase>
+
 /** Up to this many cases are sorted on demand; more are read in order, until the page is full. */
 const FEW = 10_000
 
@@ -122,7 +126,7 @@ export async function listCasesPage(
   db: Pool,
   filter: CaseFilter,
   { after, limit, order = 'latest', few: known }: PageOptions,
-): Promise<Paged<DeadLetter>> {
+): Promise<Paged<ListedCase>> {
   const { by, direction } = CASE_ORDERS[orderFor(filter, order)]
   const { sql, position, key, value } = BY[by]
   const { values, place } = placeholders()
@@ -143,11 +147,11 @@ export async function listCasesPage(
   const lanes = few === null ? lanesOf(filter, by, place) : null
   const lane = lanes && `select f.id, f.at from ${lanes.each} cross join lateral (${found(lanes.has)}) f`
   const page = lane ?? found(`d.id = any (${place(few)})`)
-  const { rows } = await db.query<DeadLetter & { cursor_key: number | string }>(
+  const { rows } = await db.query<ListedCase & { cursor_key: number | string }>(
     `with page as materialized (
        select id, at from (${page}) found order by at ${direction}, id ${direction} limit ${most}
      )
-     select d.*, ${key('page.at')} as cursor_key
+     select d.*, ${CAN_BE_RETRIED} as has_source, ${key('page.at')} as cursor_key
      from page join dirsync.dead_letter d on d.id = page.id
      order by page.at ${direction}, page.id ${direction}`,
     values,
@@ -314,10 +318,11 @@ export async function groupCases(db: Pool): Promise<CaseGroup[]> {
        select category, platform_code, sum(n)::int as count,
               coalesce(sum(n) filter (where state ${isOneOf(FOR_A_PERSON)}), 0)::int as open,
               coalesce(sum(n) filter (where state = 'snoozed'), 0)::int as snoozed,
-              coalesce(sum(n) filter (where state in ('retry_scheduled', 'awaiting_activation')), 0)::int as waiting,
+              coalesce(sum(n) filter (where state in ('retry_scheduled', 'awaiting_activation')
+                                         and ${CAN_BE_RETRIED}), 0)::int as waiting,
               coalesce(sum(n) filter (where state = 'retrying'), 0)::int as retrying,
               sum(failures)::int as failures
-       from dirsync.tally where source = 'dead_letter' and state <> 'ignored'
+       from dirsync.tally d where source = 'dead_letter' and state <> 'ignored'
        group by 1, 2 having sum(n) > 0
      )
      select g.*, oldest.at as oldest, newest.at as newest
@@ -389,7 +394,7 @@ export const CaseStory = DeadLetter.extend({
       'The held run that a retry waits for, as its plan has another HR row of the employee, or as none is deleted before it',
     ),
   retry_run: z.int().nullable().describe('The requested run that will retry it'),
-  has_source: z.boolean().describe('false: no HR source has the enterprise'),
+  has_source: HasSource,
   retries_stopped: RetriesStopped,
 })
 export type CaseStory = z.infer<typeof CaseStory>

@@ -11,7 +11,7 @@ import { HELD_DECISION, hasSource } from '../../sync/outbox/employee.ts'
 import { HALT_KINDS, haltWhere, holdsBack, isInForceFor } from '../../sync/outbox/halts.ts'
 import { DOUBTED } from '../../sync/runs/restored.ts'
 import { SaidText } from '../../texts/failures.ts'
-import { DeadLetter, RetriesStopped } from '../cases/dead-letter.ts'
+import { DeadLetter, HasSource, RetriesStopped } from '../cases/dead-letter.ts'
 
 /** One attempt and its outcome. */
 export const Attempt = z.object({
@@ -96,7 +96,7 @@ export const EmployeeStory = z.object({
     })
     .nullable()
     .describe('What dirsync keeps; null when no run has seen the employee'),
-  has_source: z.boolean().describe('false: no HR source has the enterprise'),
+  has_source: HasSource,
   pending: z.array(PendingWork),
   attempts: z.array(Attempt).describe('The latest, newest first'),
   dead_letters: z

@@ -4,7 +4,7 @@ import type { RuleName } from '../../alerts/rule.ts'
 import { onlyRow, type Pool } from '../../lib/database.ts'
 import { type OpenMoney, readOpenMoney } from '../../money/open.ts'
 import { FOR_A_PERSON } from '../../sync/cases/cases.ts'
-import { areRetriesStopped } from '../../sync/cases/retries.ts'
+import { areRetriesStopped, CAN_BE_RETRIED } from '../../sync/cases/retries.ts'
 import { ignoredFields } from '../../sync/cases/withheld.ts'
 import { countDoubted, HOURS_KEPT, MINUTES_KEPT, SOURCE_LOST_AT } from '../../sync/health/figures.ts'
 import { type Pace, readPace } from '../../sync/processes/pace.ts'
@@ -165,7 +165,7 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
     schedules,
     retries_stopped,
     { rows: held },
-    { rows: lost },
+    { rows: sources },
   ] = await Promise.all([
     readOverview(db),
     readPace(db),
@@ -180,14 +180,19 @@ export async function readNow(db: Pool, language: Language): Promise<Now> {
     db.query<OverviewResult['held_runs'][number]>(
       `select id, kind, hr_source, requested_at, planned from ${HELD_RUNS} held order by id`,
     ),
-    db.query<Pick<OverviewResult, 'source_lost_at'>>(`select ${SOURCE_LOST_AT} as source_lost_at`),
+    db.query<Pick<OverviewResult, 'source_lost_at' | 'cases_that_wait'>>(
+      `select ${SOURCE_LOST_AT} as source_lost_at,
+              (select coalesce(sum(n), 0)::int from dirsync.tally d
+               where source = 'dead_letter' and state in ('retry_scheduled', 'awaiting_activation', 'snoozed')
+                 and ${CAN_BE_RETRIED}) as cases_that_wait`,
+    ),
   ])
   const alive = processes.filter(process => process.alive)
   return {
     result: {
       ...resultOf(overview, pace, alive, held),
       ...{ alerts, unknown_people, doubted, ignored_fields, retries_stopped },
-      ...onlyRow(lost),
+      ...onlyRow(sources),
       stalled_jobs: schedules.filter(
         ({ off, paused_at, pause_effect }) => !off && paused_at !== null && pause_effect !== 'none',
       ),
@@ -209,6 +214,7 @@ function resultOf(
   | 'unknown_people'
   | 'doubted'
   | 'ignored_fields'
+  | 'cases_that_wait'
   | 'retries_stopped'
   | 'stalled_jobs'
   | 'money_for_person'
@@ -219,10 +225,8 @@ function resultOf(
     overview.outbox.reduce((total, row) => total + row[name], 0)
   const oldest = Math.min(...overview.outbox.map(({ since }) => since.getTime()))
   const open = new Map<string, number>()
-  let casesThatWait = 0
   for (const { category, state, count } of overview.dead_letters)
     if (FOR_A_PERSON.includes(state)) open.set(category, (open.get(category) ?? 0) + count)
-    else if (state !== 'retrying') casesThatWait += count
   return {
     employees: overview.employees,
     share_in_sync: withSource === 0 ? null : in_sync / withSource,
@@ -234,7 +238,6 @@ function resultOf(
     suspect_runs: overview.suspect_runs,
     failed_runs: overview.failed_runs,
     open_cases: [...open].map(([category, count]) => ({ category, count })).sort((a, b) => b.count - a.count),
-    cases_that_wait: casesThatWait,
     pace: {
       calls_per_second: pace.calls_per_second,
       permitted_per_second: pace.permitted_per_second,

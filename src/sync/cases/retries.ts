@@ -76,7 +76,10 @@ export async function tryAtOnce(client: ClientBase, due: TouchedCase[]): Promise
 /** SQL: a wait beyond this means that the clock was put back. */
 const TOO_FAR = `now() + interval '${LONGEST_REST_MS} milliseconds'`
 
-/** SQL: whether a retry of case `d` can come to anything: nothing is sent for an enterprise without HR source. */
+/**
+ * SQL: whether a retry of case `d` can come to anything: nothing is sent for an enterprise without HR source. Rows of the tally have the
+ * columns, too.
+ */
 export const CAN_BE_RETRIED = `(d.operation not in ('update-employee', 'delete-department', 'bind-openid') or ${hasSource('d')})`
 
 /**
