@@ -5,7 +5,7 @@ import { recordMayTell } from '../money/refund.ts'
 import { says } from '../texts/message.ts'
 import { newNumber, REFUND_NUMBER } from './arguments.ts'
 import { openContext } from './context.ts'
-import { runEndpoint, see } from './definition.ts'
+import { runEndpoint, see, shellAsk } from './definition.ts'
 import { FailedError } from './failure.ts'
 import { addList, addNumbered, addResolve, addShow, type MoneyKind } from './money.ts'
 import { addRequestOptions, type RequestFlags, type RequestValues, requestOf } from './request.ts'
@@ -91,8 +91,9 @@ async function settle(number: string, options: { json?: true }): Promise<void> {
   await using context = await openContext()
   const { refund, settle } = money(context)
   const asked = { params: { number }, input: {} }
-  const read = await runEndpoint(context, refund, asked)
-  if (isOpen(read) || recordMayTell(read)) await runEndpoint(context, settle, asked)
+  const ask = shellAsk(context, options.json && 'en')
+  const read = await runEndpoint(context, refund, asked, ask)
+  if (isOpen(read) || recordMayTell(read)) await runEndpoint(context, settle, asked, ask)
   const found = await see(context, refund, asked, options)
   const last = found.events.findLast(({ event }) => event === 'checked')?.text ?? null
   const isUnread =

@@ -174,9 +174,11 @@ describe('with DIRSYNC_LANG=zh_CN.UTF-8', () => {
   test('what an action answers or refuses is told to programs in English', async () => {
     const done = await dirsync('dead-letters', 'snooze', String(await idOfCase()), '--until', '4d', '--json')
     const refused = await dirsync('refund', 'resolve', 'none', '--as', 'accepted', '--reason', 'x', '--json')
-    expect([done.code, refused.code]).toEqual([0, 1])
-    expect(refused.json()).toEqual({ error: { code: 'not_found', message: expect.stringContaining('none') } })
-    expect(done.stdout + refused.stdout).not.toMatch(/\p{Script=Han}/u)
+    const missing = await dirsync('refund', 'settle', 'none', '--json')
+    expect([done.code, refused.code, missing.code]).toEqual([0, 1, 1])
+    const notFound = { error: { code: 'not_found', message: expect.stringContaining('none') } }
+    expect([refused.json(), missing.json()]).toEqual([notFound, notFound])
+    expect(done.stdout + refused.stdout + missing.stdout).not.toMatch(/\p{Script=Han}/u)
   })
 
   test('a plan without room for a temporary file fails in both languages', async () => {
