@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { EMPLOYEE_STATUSES_AFTER_SYNC, type SyncSummary, syncSummary } from '../console/overview/read.ts'
 import type { Pool } from '../lib/database.ts'
 import { requestDueRetries } from '../sync/cases/retries.ts'
+import { areSomeUnasked } from '../sync/outbox/employee.ts'
 import { type Halt, readHalts } from '../sync/outbox/halts.ts'
 import {
   heldRuns,
@@ -125,8 +126,9 @@ export async function firstSync(options: {
     ok:
       ok &&
       held.length === 0 &&
-      // Runs still end, but leave undone what needs a source of HR that does not answer.
-      halts.every(({ category }) => category !== 'hr_unavailable'),
+      // Runs still end, but leave undone what needs a source of HR that does not answer, or a halted enterprise.
+      halts.every(({ category }) => category !== 'hr_unavailable') &&
+      !(await areSomeUnasked(pool)),
     runs,
     summary: await syncSummary(pool, Math.min(...Object.values(runs).flat()), since),
     halts,

@@ -74,6 +74,20 @@ test('--once that was stopped by a suspect source claims of nobody that the plat
   expect(stdout).toMatch(/in sync +5 {2}last confirmed, perhaps by an earlier sync\n/)
 })
 
+test('--once that a halt of an enterprise keeps from the platform neither calls itself done nor says what the platform had', async () => {
+  await using company = await createCompany({ employees: 5 })
+  const once = (...options: string[]) => dirsync(['start', '--once', ...options], company.settings)
+  expect(await once()).toMatchObject({ code: 0 })
+  await company.control('POST', 'faults', { operation: 'employee/get', code: 1_000_240_002 })
+  const { code, stdout } = await once()
+  expect(stdout).toMatch(/^The sync did not reach its end/m)
+  expect(stdout).toMatch(/in sync +5 {2}last confirmed, perhaps by an earlier sync\n/)
+  expect(code).toBe(1)
+  const again = await once('--json')
+  expect(again).toMatchObject({ code: 1 })
+  expect(again.json()).toMatchObject({ ok: false, halts: [{ category: 'enterprise_code' }] })
+})
+
 test('a trial whose output goes to a file logs no key to sign in with, and says with its summary in which zone times are', async () => {
   const cwd = await temporaryFolder()
   const env = { DIRSYNC_LANG: 'en' }

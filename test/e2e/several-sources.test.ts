@@ -189,6 +189,19 @@ test('a run whose source goes away in the middle of its work is no success', asy
   expect(other.stdout).not.toContain('beijing')
 })
 
+test('--once fails where a halted enterprise of several has employees who were in sync before', async () => {
+  await using group = await createGroup()
+  const once = () => dirsync(['start', '--once'], group.settings)
+  const code = 1_000_240_002
+  const fault = { operation: 'employee/get', match: { enterprise_code: 'E2' }, code }
+  expect(await once()).toMatchObject({ code: 0 })
+  await controlOf(group.emulator.url)('POST', 'faults', fault)
+  expect(await once()).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/did not reach its end[\s\S]+in sync +12 {2}last confirmed/),
+  })
+})
+
 test('while the processes that run have other sources than the file, plan and resync say that they are to be restarted', async () => {
   await using group = await createGroup()
   const { settings } = group

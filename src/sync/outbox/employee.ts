@@ -98,6 +98,22 @@ export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promi
   return rows.map(row => row.code)
 }
 
+/**
+ * Whether the platform was not asked about everyone who counts as in sync, or about no one: a halt takes work out of its run, and
+ * may be over before that is sent.
+ */
+export async function areSomeUnasked(db: Pool): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `(select from (${enterprisesIn('employee')}) known
+      having bool_and(exists (select from dirsync.halt h where h.scope = known.code)))
+     union all
+     (select from dirsync.pending p
+      join dirsync.employee e on e.enterprise_code = p.enterprise_code and e.userid = p.entity_key
+      where p.operation = 'update-employee' and p.run_id is null and e.status = 'in_sync' limit 1)`,
+  )
+  return (rowCount ?? 0) > 0
+}
+
 /** SQL condition on an employee `e`: known only from a plan that was held. */
 export const ONLY_HELD = `(e.held_run is not null and e.source_hash is null and e.vanished_at is null
   and e.platform_state = 'unknown')`

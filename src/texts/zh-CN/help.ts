@@ -37,8 +37,8 @@ export const help: Readonly<Record<string, string>> = {
   'sync everything once, print a summary and end': '全部同步一次，显示汇总后结束',
   'print the summary as JSON': '以 JSON 输出汇总',
   'embedded: forget all data and start over': '内嵌运行时：清除全部数据，重新开始',
-  'Without DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL everything runs embedded, with its data in .dirsync/. With --once: exit 0 when every run is done, 1 when one failed or is held.':
-    '未设置 DATABASE_URL、HR_DATABASE_URL 和 PLATFORM_BASE_URL 时，全部内嵌运行，数据在 .dirsync/ 中。使用 --once 时：全部同步任务完成则退出码为 0；有任务失败或待审批则为 1。',
+  'Without DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL everything runs embedded, with its data in .dirsync/. With --once: exit 0 when every run is done, 1 when one failed or is held, or halts keep everything back, or employees who were in sync.':
+    '未设置 DATABASE_URL、HR_DATABASE_URL 和 PLATFORM_BASE_URL 时，全部内嵌运行，数据在 .dirsync/ 中。使用 --once 时：全部同步任务完成则退出码为 0；有任务失败或待审批，或因停止而全部未处理，或有已一致的员工未能核对则为 1。',
   'the whole service in one process': '在一个进程中运行整个服务',
   'one more worker beside it': '再增加一个工作进程',
   'sync once, for a cron job of your own': '只同步一次，供您自己的定时任务调用',
