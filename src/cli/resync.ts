@@ -5,7 +5,7 @@ import { runEndShown } from '../console/runs/run-view.ts'
 import { outcomesOf } from '../console/runs/words.ts'
 import { io } from '../lib/io.ts'
 import { untoldIn } from '../sync/outbox/halts.ts'
-import { missingRolesSaid } from '../sync/processes/process.ts'
+import { missingRolesSaid, type NeededRole } from '../sync/processes/process.ts'
 import type { Commands } from '../sync/runs/commands.ts'
 import { MIRRORS } from '../sync/runs/mirror-kind.ts'
 import { message, type Said } from '../texts/message.ts'
@@ -85,11 +85,16 @@ async function resync(options: ResyncOptions): Promise<void> {
   if (options.source !== undefined && !isBySource(options))
     throw new UsageError(message('said.source_only_with'))
   const stopped = options.wait ? stopSignal() : undefined
+  let isStopped = false
+  void stopped?.then(() => {
+    isStopped = true
+  })
   await using context = await openContext({ handlesSignals: stopped !== undefined })
   await context.assertAccount()
   const differ = options.source === undefined ? null : await sourcesDiffer(context)
   if (differ) throw new FailedError(differ)
   namedSource(context.config.sources, options.source)
+  if (isStopped) throw new FailedError(message('said.nothing_was_started'))
   const runs = await request(context.commands, options)
   if (stopped) return await wait(context, runs, options, stopped)
   const [run = 0] = runs
@@ -121,10 +126,10 @@ async function wait(
   options: ResyncOptions,
   stopped: Promise<void>,
 ): Promise<void> {
-  await using _helper = await bringUpWhenEmbedded(context)
+  await using helper = await bringUpWhenEmbedded(context)
   const ends: EndedRun[] = []
   for (const run of runs) {
-    const end = await waitFor(context, run, options, stopped)
+    const end = await waitFor(context, run, options, stopped, helper.roles)
     ends.push(end)
     if (options.json) continue
     printScreen(runEndShown(shellAsk(context), end.story), context.program)
@@ -154,14 +159,17 @@ async function waitFor(
   run: number,
   { json = false }: ResyncOptions,
   stopped: Promise<void>,
+  ownRoles: readonly NeededRole[],
 ): Promise<EndedRun> {
   let missingSince: number | null = null
+  // If the database is restarting, it is back in a moment, and the heartbeats with it.
+  const missingNow = () => missingRoles(pool).catch(() => [])
+  const waits = (missing: readonly NeededRole[]) =>
+    new FailedError(message('said.run_waits', { run, reason: missingRolesSaid(missing, program) }))
   const check = async () => {
-    // If the database is restarting, it is back in a moment, and the heartbeats with it.
-    const missing = await missingRoles(pool).catch(() => [])
+    const missing = await missingNow()
     missingSince = missing.length === 0 ? null : (missingSince ?? performance.now())
-    if (missingSince !== null && performance.now() - missingSince >= PATIENCE_MS)
-      throw new FailedError(message('said.run_waits', { run, reason: missingRolesSaid(missing, program) }))
+    if (missingSince !== null && performance.now() - missingSince >= PATIENCE_MS) throw waits(missing)
   }
   await check()
   if (missingSince !== null && !json)
@@ -174,7 +182,12 @@ async function waitFor(
     stopped,
     check,
   })
-  if (!end) throw new FailedError(message('said.run_goes_on', { run, command: `${program} runs ${run}` }))
+  if (!end) {
+    // What this process did itself stops with it.
+    const missing = ownRoles.length > 0 ? ownRoles : await missingNow()
+    if (missing.length > 0) throw waits(missing)
+    throw new FailedError(message('said.run_goes_on', { run, command: `${program} runs ${run}` }))
+  }
   const story = await readRunDetails(pool, run)
   // A named employee that is unknown, or of whom HR could not tell, was not synced, whatever happened to the others.
   const isUnknown = story.kind === 'employees' && end.message !== null
@@ -192,12 +205,14 @@ async function waitFor(
 }
 
 /** In the embedded default there may be no service running; then this process does the work while it waits. */
-async function bringUpWhenEmbedded(context: CommandContext): Promise<AsyncDisposable> {
+async function bringUpWhenEmbedded(
+  context: CommandContext,
+): Promise<AsyncDisposable & { roles: NeededRole[] }> {
   const { pool, embedded, config, logger } = context
   const missing = embedded ? await missingRoles(pool) : []
-  if (missing.length === 0) return { async [Symbol.asyncDispose]() {} }
+  if (missing.length === 0) return { roles: [], async [Symbol.asyncDispose]() {} }
   io().stderr.write(`${say('shell.does_it_itself')}\n`)
   const { startService } = await import('../main.ts')
   const service = await startService({ config, roles: missing, logger, schedule: false })
-  return { [Symbol.asyncDispose]: () => service.stop() }
+  return { roles: missing, [Symbol.asyncDispose]: () => service.stop() }
 }

@@ -7,6 +7,7 @@ import { SessionLocks } from '../../src/lib/session-locks.ts'
 import { lockName, updateOf } from '../../src/sync/outbox/outbox.ts'
 import { type Company, createCompany, endOf, until } from '../helpers/company.ts'
 import { duringFile } from '../helpers/during.ts'
+import { startLink } from '../helpers/link.ts'
 import { LAUNCHER, spawnDirsync } from '../helpers/process.ts'
 import { SILENT } from '../sync/store-under-test.ts'
 import { dirsync as run, wideLines } from './dirsync.ts'
@@ -32,6 +33,21 @@ const mail = (domain: string, below: number) =>
     domain,
     `e${String(below).padStart(4, '0')}`,
   ])
+
+test('a resync that is stopped while it connects starts nothing', async () => {
+  const runs = async () => (await company.db.query('select from dirsync.sync_run')).rowCount
+  const before = await runs()
+  await using link = await startLink(company.settings.DATABASE_URL ?? '')
+  link.silence()
+  const env = { ...company.settings, DATABASE_URL: link.url }
+  await using child = spawnDirsync(['resync', '--full', '--wait'], { env })
+  await until(async () => link.ports().length > 0)
+  const ended = child.kill('SIGINT')
+  link.pass()
+  expect(await ended).toMatchObject({ code: 1 })
+  expect(child.stderr).toMatch(/^dirsync: nothing was started$/m)
+  expect(await runs()).toBe(before)
+})
 
 test('a named employee is synced while one waits, and the result is told', async () => {
   await mail('one.example.com', 1)

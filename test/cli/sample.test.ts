@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { createDeployment } from '../helpers/deployment.ts'
 import { duringFile } from '../helpers/during.ts'
 import { controlOf } from '../helpers/emulator-control.ts'
+import { spawnDirsync } from '../helpers/process.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { type Run, dirsync as run, wideLines } from './dirsync.ts'
 
@@ -614,12 +615,21 @@ test('a run of several employees is one run, in the audit too', async () => {
   expect(story.commands).toMatchObject([{ name: 'resync' }])
 })
 
+test('a person who no longer waits for a run that no process does is told what it waits for', async () => {
+  await using child = spawnDirsync(['resync', '--full', '--wait'], { env: deployment.settings })
+  await child.waitForLine(/No service is running yet/)
+  expect(await child.kill('SIGINT')).toMatchObject({ code: 1 })
+  expect(child.stderr).toMatch(
+    /run \d+ waits, because no scheduler and no worker is running: start them with/,
+  )
+})
+
 test('waiting for a run ends after 30 s without a process to do it, and the run stays requested', {
   timeout: 90_000,
 }, async () => {
   const failed = await dirsync('resync', '--full', '--wait')
   expect(failed).toMatchObject({ code: 1, stdout: '' })
   expect(failed.stderr).toMatch(
-    /run \d+ is requested and waits, because no scheduler and no worker is running: start them with/,
+    /run \d+ waits, because no scheduler and no worker is running: start them with/,
   )
 })

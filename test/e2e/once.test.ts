@@ -99,6 +99,17 @@ test('a trial whose output goes to a file logs no key to sign in with, and says 
   await trial.kill('SIGTERM')
 })
 
+test('a resync that does its work itself in a trial says, when stopped, what the run waits for', async () => {
+  const options = { cwd: await temporaryFolder(), env: { DIRSYNC_LANG: 'en' } }
+  await using trial = spawnDirsync(['start', '--once'], options)
+  expect(await trial.exited).toMatchObject({ code: 0 })
+  await using resync = spawnDirsync(['resync', '--full', '--wait'], options)
+  await resync.waitForLine(/run \d+ +\d+\/\d+/)
+  expect(await resync.kill('SIGINT')).toMatchObject({ code: 1 })
+  expect(resync.stderr).toMatch(/run \d+ waits, because no scheduler and no worker is running/)
+  expect(resync.stderr).not.toContain('goes on without this command')
+})
+
 test('variables that look like settings are warned of, as doctor does', async () => {
   await using company = await createCompany({ employees: 5 })
   const env = { ...company.settings, HR_POL_SECONDS: '1', DIRSYNC_ROLES: 'worker' }

@@ -779,7 +779,8 @@ export const saidTexts = {
   'said.schema_lacks':
     'the schema of the database is not up to date (migrations that it lacks: {count}): run {command}',
   'said.only_with': '{option} works only with {other}',
-  'said.run_waits': 'run {run} is requested and waits, because {reason}; the run then goes on by itself',
+  'said.run_waits': 'run {run} waits, because {reason}; it then goes on by itself',
+  'said.nothing_was_started': 'nothing was started',
   'said.run_goes_on': 'run {run} goes on without this command: {command}',
   'said.source_only_with': '--source works only with runs of changes, --full and --departments',
   'said.no_terminal_for_password': 'there is no terminal to ask on: give the password on standard input',
