@@ -183,13 +183,16 @@ function shellUser(): string {
 }
 
 /** The roles that a run needs and that no running process has. */
-export async function missingRoles(pool: Pool): Promise<NeededRole[]> {
-  return missingAmong(await aliveProcesses(pool))
+export async function missingRoles(pool: Pool, needed?: readonly NeededRole[]): Promise<NeededRole[]> {
+  return missingAmong(await aliveProcesses(pool), needed)
 }
 
 /** Warns on standard error if a request has to wait because no running process would carry it out. */
-export async function warnOfMissingRoles({ pool, program }: CommandContext): Promise<void> {
-  const missing = await missingRoles(pool)
+export async function warnOfMissingRoles(
+  { pool, program }: CommandContext,
+  needed?: readonly NeededRole[],
+): Promise<void> {
+  const missing = await missingRoles(pool, needed)
   if (missing.length > 0)
     printAside(say('shell.request_waits', { reason: said(missingRolesSaid(missing, program)) }))
 }

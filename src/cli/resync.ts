@@ -5,7 +5,7 @@ import { runEndShown } from '../console/runs/run-view.ts'
 import { outcomesOf } from '../console/runs/words.ts'
 import { io } from '../lib/io.ts'
 import { untoldIn } from '../sync/outbox/halts.ts'
-import { missingRolesSaid, type NeededRole } from '../sync/processes/process.ts'
+import { missingRolesSaid, NEEDED_ROLES, type NeededRole } from '../sync/processes/process.ts'
 import type { Commands } from '../sync/runs/commands.ts'
 import { MIRRORS } from '../sync/runs/mirror-kind.ts'
 import { message, type Said } from '../texts/message.ts'
@@ -102,12 +102,17 @@ async function resync(options: ResyncOptions): Promise<void> {
   else
     for (const id of runs)
       print(say('shell.requested', { run: String(id), command: `${context.program} runs ${id}` }))
-  await warnOfMissingRoles(context)
+  await warnOfMissingRoles(context, rolesFor(options))
 }
 
 /** Whether each HR source gets a run of its own. */
 function isBySource({ employee, openids, ...options }: ResyncOptions): boolean {
   return !employee && !openids && MIRRORS.every(mirror => !options[mirror])
+}
+
+/** Mirrors are planned and read by a worker alone. */
+function rolesFor(options: ResyncOptions): readonly NeededRole[] {
+  return MIRRORS.some(mirror => options[mirror]) ? ['worker'] : NEEDED_ROLES
 }
 
 async function request(commands: Commands, options: ResyncOptions): Promise<number[]> {
@@ -126,7 +131,7 @@ async function wait(
   options: ResyncOptions,
   stopped: Promise<void>,
 ): Promise<void> {
-  await using helper = await bringUpWhenEmbedded(context)
+  await using helper = await bringUpWhenEmbedded(context, options)
   const ends: EndedRun[] = []
   for (const run of runs) {
     const end = await waitFor(context, run, options, stopped, helper.roles)
@@ -157,13 +162,14 @@ const PATIENCE_MS = 30_000
 async function waitFor(
   { pool, program }: CommandContext,
   run: number,
-  { json = false }: ResyncOptions,
+  options: ResyncOptions,
   stopped: Promise<void>,
   ownRoles: readonly NeededRole[],
 ): Promise<EndedRun> {
+  const { json = false } = options
   let missingSince: number | null = null
   // If the database is restarting, it is back in a moment, and the heartbeats with it.
-  const missingNow = () => missingRoles(pool).catch(() => [])
+  const missingNow = () => missingRoles(pool, rolesFor(options)).catch(() => [])
   const waits = (missing: readonly NeededRole[]) =>
     new FailedError(message('said.run_waits', { run, reason: missingRolesSaid(missing, program) }))
   const check = async () => {
@@ -207,9 +213,10 @@ async function waitFor(
 /** In the embedded default there may be no service running; then this process does the work while it waits. */
 async function bringUpWhenEmbedded(
   context: CommandContext,
+  options: ResyncOptions,
 ): Promise<AsyncDisposable & { roles: NeededRole[] }> {
   const { pool, embedded, config, logger } = context
-  const missing = embedded ? await missingRoles(pool) : []
+  const missing = embedded ? await missingRoles(pool, rolesFor(options)) : []
   if (missing.length === 0) return { roles: [], async [Symbol.asyncDispose]() {} }
   io().stderr.write(`${say('shell.does_it_itself')}\n`)
   const { startService } = await import('../main.ts')

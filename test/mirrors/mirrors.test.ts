@@ -892,3 +892,14 @@ test('taxpayers with a name that PostgreSQL cannot hold are kept all the same', 
     { taxpayer_nature: 2, taxpayer_name: 'odd\ufffd\ufffd' },
   ])
 })
+
+test('a mirror that a worker reads without a scheduler is not said to wait for one', async () => {
+  await using company = await createCompany({ employees: 1 })
+  await company.start(['worker'])
+  expect(await dirsync(['resync', '--orders'], company.settings)).toMatchObject({ code: 0, stderr: '' })
+  const waited = await dirsync(['resync', '--orders', '--wait'], company.settings)
+  expect(waited).toMatchObject({ code: 0 })
+  expect(waited.stderr).not.toContain('No service is running')
+  const other = await dirsync(['resync'], company.settings)
+  expect(other.stderr).toMatch(/no scheduler is running/)
+})

@@ -296,9 +296,12 @@ export function countRoles(processes: readonly { roles: readonly string[] }[]): 
 export const NEEDED_ROLES = ['scheduler', 'worker'] as const
 export type NeededRole = (typeof NEEDED_ROLES)[number]
 
-/** The roles that a run needs and that none of these processes has. */
-export function missingAmong(alive: readonly Pick<ProcessRow, 'roles'>[]): NeededRole[] {
-  return NEEDED_ROLES.filter(role => !alive.some(({ roles }) => roles.includes(role)))
+/** The roles that a run needs and that none of these processes has. @param needed fewer than other runs need */
+export function missingAmong(
+  alive: readonly Pick<ProcessRow, 'roles'>[],
+  needed: readonly NeededRole[] = NEEDED_ROLES,
+): NeededRole[] {
+  return needed.filter(role => !alive.some(({ roles }) => roles.includes(role)))
 }
 
 /** That no running process has these roles, and how to start one. */
