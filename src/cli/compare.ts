@@ -42,7 +42,7 @@ export interface Comparison {
 /**
  * Asks the platform about each employee in `rows`.
  * @param total the approximate number of rows
- * @throws PlatformError, FailedError if it answers none of a batch
+ * @throws PlatformError, FailedError if it answers nothing about as many as a batch has, or about all so far
  */
 export async function compareAll(
   context: CommandContext,
@@ -64,11 +64,16 @@ export async function compareAll(
     sample: [],
   }
   let done = 0
+  /** Asked about since the platform last answered. */
+  let silent = 0
   for await (const batch of batchesOf(rows)) {
     const preview = await previewer(context.pool, batch)
     const answers = await Promise.all(batch.map(row => compareOne(comparison, client, row, preview)))
-    const failure = answers.find(answer => answer instanceof PlatformError)
-    if (failure && !answers.includes('answered')) throw new FailedError(saidBy(failure))
+    const failures = answers.filter(answer => answer instanceof PlatformError)
+    silent = answers.includes('answered') ? 0 : silent + failures.length
+    const [failure] = failures
+    // A few after many answers, as in the last batch, are no reason to throw these away.
+    if (failure && (silent >= BATCH || silent === comparison.asked)) throw new FailedError(saidBy(failure))
     done += batch.length
     progress.show({ state: 'running', planned: total, left: Math.max(0, total - done) })
   }
@@ -86,7 +91,7 @@ async function* batchesOf(rows: AsyncIterable<HrEmployeeRow>): AsyncGenerator<Hr
   if (batch.length > 0) yield batch
 }
 
-/** Adds one employee to the comparison. */
+/** Adds one employee to the comparison. @returns the error if the platform gave no answer; a refusal is one */
 async function compareOne(
   comparison: Comparison,
   client: PlatformClient,
@@ -103,8 +108,9 @@ async function compareOne(
     const { disposition, scope } = answer.verdict
     // Any other call would fail in the same way.
     if (disposition === 'halt' && scope === 'all') throw answer
-    comparison[answer.platformCode === undefined ? 'unanswered' : 'refused'] += 1
-    return answer
+    const isRefusal = answer.platformCode !== undefined
+    comparison[isRefusal ? 'refused' : 'unanswered'] += 1
+    return isRefusal ? 'answered' : answer
   }
   if (answer === 'absent') comparison.not_on_platform += 1
   else count(comparison, key, preview(row, answer))

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { createCompany } from '../helpers/company.ts'
 import { createDeployment } from '../helpers/deployment.ts'
 import { duringFile } from '../helpers/during.ts'
 import { controlOf } from '../helpers/emulator-control.ts'
@@ -606,6 +607,26 @@ test('the export is CSV with a line per case and no formulas', async () => {
     '1',
   )
   expect(one.stdout.trim().split('\n')).toEqual(lines.slice(0, 2))
+})
+
+test.each([
+  ['is refused', { code: 1_002_200_106 }, { asked: 101, refused: 1, unanswered: 0 }],
+  ['has no answer', { httpStatus: 500 }, { asked: 101, refused: 0, unanswered: 1 }],
+])('a full plan is told though the last one whom it asks about %s', async (_, fault, platform) => {
+  await using company = await createCompany({ employees: 101 })
+  const match = { userid: 'e0100' }
+  await company.control('POST', 'faults', { operation: 'employee/get', match, ...fault })
+  const planned = await run(['plan', '--full', '--json'], company.settings)
+  expect(planned).toMatchObject({ code: 0 })
+  expect(planned.json()).toMatchObject({ platform })
+})
+
+test('a full plan fails where the platform answers about nobody', async () => {
+  await using company = await createCompany({ employees: 3 })
+  await company.control('POST', 'faults', { operation: 'employee/get', httpStatus: 500 })
+  const planned = await run(['plan', '--full', '--json'], company.settings)
+  expect(planned).toMatchObject({ code: 1 })
+  expect(planned.json()).toEqual({ error: expect.anything() })
 })
 
 test('a run of several employees is one run, in the audit too', async () => {
