@@ -6,7 +6,8 @@ import { PlanQuery } from '../console/plan/query.ts'
 import { plan as storedPlans } from '../console/plan/routes.ts'
 import { sumOf } from '../console/runs/list.ts'
 import type { SourceStatistics } from '../directory/hash.ts'
-import { isOfHr } from '../hr/source.ts'
+import type { HrError } from '../hr/errors.ts'
+import { isOfHr, MappingError } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
 import { ScanSpool, SpoolError } from '../hr/spool.ts'
 import type { Pool } from '../lib/database.ts'
@@ -17,13 +18,14 @@ import { type PlanFilter, readNextPlan } from '../sync/plan/stored-plan.ts'
 import { EMPLOYEE_KINDS, heldRun, type PlanSummary, type RunKind } from '../sync/runs/run.ts'
 import { limitsOf } from '../sync/runs/safety.ts'
 import { haltOf } from '../texts/failures.ts'
-import { message, type Said, saidBy } from '../texts/message.ts'
+import { message, saidBy } from '../texts/message.ts'
 import { employeeName, numberOf, periodOf } from './arguments.ts'
 import { type Comparison, compareAll, printComparison } from './compare.ts'
 import { type CommandContext, missingRoles, openContext } from './context.ts'
 import { printLines, seeList, shellAsk, withQuery } from './definition.ts'
 import { dryRunOf, VERDICT_TEXTS, VERDICTS } from './dry-run.ts'
 import { explained } from './employee.ts'
+import { excerptOf } from './excerpt.ts'
 import { FailedError, UsageError } from './failure.ts'
 import { named, said, say } from './language.ts'
 import {
@@ -185,9 +187,11 @@ async function planRun(options: PlanOptions): Promise<void> {
     const held = await heldAlready(context, source, planned.preview)
     const plan = { ...planned, ...(await haltsOf(context, source)), held }
     plans.push(plan)
-    if (!options.json) printSourcePlan(plan, options, context.program)
+    if (!options.json) await printSourcePlan(plan, options, context.program)
   }
   if (options.json) printJson(documentOf(plans, options))
+  // The SELECT is a setting.
+  if (plans.some(({ error }) => error instanceof MappingError)) throw new UsageError('')
   if (plans.some(({ preview }) => !preview || !passes(preview))) throw new FailedError('')
 }
 
@@ -197,7 +201,7 @@ interface SourcePlan {
   /** Null if HR did not answer, or its mapping is wrong. */
   preview: RunPreview | null
   comparison: Comparison | null
-  error: Said | null
+  error: HrError | null
   /** Keeps back all that a run of it would do: of everything, or of an enterprise if all of its are halted; null: none. */
   halt: Halt | null
   /** Keep back what a run of it would do of some of its enterprises. */
@@ -263,7 +267,7 @@ async function planSource(
     if (error instanceof SpoolError) throw new FailedError(message('said.no_room', { reason: error.message }))
     // With several sources, the others may still answer.
     if (!isOfHr(error) || name === '') throw error
-    return { source: name, preview: null, comparison: null, error: saidBy(error) }
+    return { source: name, preview: null, comparison: null, error }
   }
 }
 
@@ -287,7 +291,9 @@ type Departments = NonNullable<RunPreview['departments']>
 function documentOf(plans: readonly SourcePlan[], options: PlanOptions): unknown {
   const documents = plans.map(({ source, preview, comparison, error, halt, partly, held }) => ({
     ...(source !== '' && { source }),
-    ...(preview ? document(kindOf(options), preview, comparison) : { kind: kindOf(options), error }),
+    ...(preview
+      ? document(kindOf(options), preview, comparison)
+      : { kind: kindOf(options), error: error && saidBy(error) }),
     halt,
     halts_of_enterprises: partly,
     held_runs: held,
@@ -297,11 +303,14 @@ function documentOf(plans: readonly SourcePlan[], options: PlanOptions): unknown
   return { sources: documents, halt: plans.find(({ halt }) => halt?.scope === '*')?.halt ?? null }
 }
 
-function printSourcePlan(plan: SourcePlan, options: PlanOptions, program: string): void {
+async function printSourcePlan(plan: SourcePlan, options: PlanOptions, program: string): Promise<void> {
   const { source, preview, error } = plan
   if (source !== '') printTitle(say('shell.hr_source', { source }))
   if (preview) printPlan(kindOf(options), preview, plan, program)
-  else printText(colours.red(said(error ?? [])))
+  else if (error) {
+    printText(colours.red(said(saidBy(error))))
+    if (error instanceof MappingError) print(...(await excerptOf(error)))
+  }
 }
 
 async function compared(

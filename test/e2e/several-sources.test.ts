@@ -238,6 +238,21 @@ test('only processes that plan or send have to have the sources of the file', as
   expect((await dirsync(['resync', '--source', 'shanghai'], settings)).code).toBe(0)
 })
 
+test('a wrong SELECT of one of several sources ends plan as a wrong setting', async () => {
+  await using group = await createGroup()
+  const { settings } = group
+  const folder = dirname(settings.HR_SOURCES ?? '')
+  const sources: object[] = JSON.parse(await readFile(settings.HR_SOURCES ?? '', 'utf8'))
+  await writeFile(join(folder, 'wrong.sql'), 'select nope as userid from person')
+  const wrong = sources.map(one => ('address_file' in one ? { ...one, employees_sql: 'wrong.sql' } : one))
+  await writeFile(settings.HR_SOURCES ?? '', JSON.stringify(wrong))
+  const planned = await dirsync(['plan'], settings)
+  expect(planned).toMatchObject({ code: 2, stderr: '' })
+  expect(planned.stdout).toMatch(/wrong\.sql[\s\S]*nope/)
+  expect(await dirsync(['plan', '--source', 'beijing', '--json'], settings)).toMatchObject({ code: 2 })
+  expect(await dirsync(['plan', '--source', 'shanghai'], settings)).toMatchObject({ code: 0 })
+})
+
 test('a mapping tried on one source is adopted by a run of that one, and who else has its file is told', async () => {
   await using group = await createGroup()
   const { settings } = group
