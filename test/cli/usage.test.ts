@@ -524,6 +524,7 @@ test('the operations are those of the specification', async () => {
   const list = await dirsync(['platform'])
   const named = list.stdout.match(/(?<=^ {2})\S+\/\S+$/gm)
   expect(named).toHaveLength(13)
+  expect(list.stdout).toContain('Fields of one: `npx dirsync platform OPERATION --help`')
   expect((await dirsync(['platform', '--json'])).json()).toEqual(named)
 })
 

@@ -106,7 +106,7 @@ test('the doctor tells of one that is switched off', async () => {
     check: 'trigger',
     status: 'warning',
     what: 'public.person: installed, but disabled in HR',
-    remedy: 'Install it again: dirsync hr install-trigger',
+    remedy: 'Install it again: `dirsync hr install-trigger`',
   })
 })
 
@@ -123,7 +123,7 @@ test('beside HR_SOURCES the doctor tells what to do with the settings of its fil
   const { findings } = (await dirsync(['doctor', '--json'], named)).json()
   await company.hr.query('alter table person enable trigger all')
   const remedies = findings.map(({ remedy }: { remedy?: string }) => remedy)
-  expect(remedies).toContain('Install it again: dirsync hr install-trigger --source north')
+  expect(remedies).toContain('Install it again: `dirsync hr install-trigger --source north`')
   expect(remedies).toContain('Give address a user that may only SELECT.')
 })
 
@@ -137,7 +137,7 @@ test('the doctor tells of one on a table that was replaced', async () => {
     check: 'trigger',
     status: 'warning',
     what: 'installed on public.person_old, which the mapping does not read, and not on public.person, which it reads: was a table replaced by a new one?',
-    remedy: 'Install it again: dirsync hr install-trigger',
+    remedy: 'Install it again: `dirsync hr install-trigger`',
   })
 })
 

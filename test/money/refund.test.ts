@@ -402,7 +402,7 @@ describe('failed_syncs', () => {
         category: 'outcome_unknown',
         platform_code: 1000999999,
         message: 'no answer in time',
-        remedy: `Nothing for now: unless calls are paused or halted, a running worker asks the order record. To ask at once: dirsync refund settle ${R1}`,
+        remedy: `Nothing for now: unless calls are paused or halted, a running worker asks the order record. To ask at once: \`dirsync refund settle ${R1}\``,
         state: 'retry_scheduled',
         next_retry_at: expect.any(Date),
       },

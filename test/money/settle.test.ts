@@ -488,7 +488,7 @@ describe('a person is asked', () => {
       left_to_person_at: expect.any(Date),
     })
     expect(worded(refund.message)).toBe(
-      `${shown}, 0.00 before this refund of 4.00: ask the platform, then say so with dirsync refund resolve`,
+      `${shown}, 0.00 before this refund of 4.00: ask the platform, then say so with \`dirsync refund resolve\``,
     )
   })
 
@@ -505,7 +505,7 @@ describe('a person is asked', () => {
     await refunds.age(60)
     expect(worded(await settleNow(refunds.deps, NO))).toMatchObject({
       state: 'unknown',
-      message: expect.stringMatching(/^what was refunded before is not known.*dirsync refund resolve$/),
+      message: expect.stringMatching(/^what was refunded before is not known.*`dirsync refund resolve`$/),
       settle_attempts: 0,
     })
     expect(await refunds.calls(RECORD_CALL)).toBe(1)
@@ -1149,7 +1149,7 @@ describe('a refund that the platform has accepted', () => {
       await expect(reject()).rejects.toMatchObject({
         code: 'MAY_STILL_COME',
         message: expect.stringMatching(
-          /not been read within a day, nor a day after it was sent.* dirsync refund settle /,
+          /not been read within a day, nor a day after it was sent.* `dirsync refund settle /,
         ),
       })
       await settleNow(refunds.deps, NO)
@@ -1192,7 +1192,7 @@ describe('a refund that the platform has accepted', () => {
       await refunds.fault(PAYMENT_ORDER_CALL, { httpStatus: 500 })
       await settleNow(refunds.deps, NO)
       await expect(reject()).rejects.toMatchObject({
-        message: expect.stringMatching(/being refunded.* dirsync refund settle /),
+        message: expect.stringMatching(/being refunded.* `dirsync refund settle /),
       })
       expect(worded((await refundDetails(pool, await settleNow(refunds.deps, NO))).events)).toContainEqual(
         expect.objectContaining({ event: 'checked', text: expect.stringContaining('HTTP 500') }),

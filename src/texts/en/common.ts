@@ -136,7 +136,7 @@ export const common = {
   'error.key_in_use': 'A request with this Idempotency-Key is under way',
   'error.key_in_use.remedy': 'See what became of it before you send another request.',
   'error.paused': 'All calls are paused',
-  'error.paused.remedy': 'Resume them under Halts and processes, or with dirsync resume, and try again.',
+  'error.paused.remedy': 'Resume them under Halts and processes, or with `dirsync resume`, and try again.',
   'error.key_refused': 'This action takes no Idempotency-Key',
   'error.key_refused.remedy': 'Send the request without the header.',
   'error.hr': 'HR cannot be read',

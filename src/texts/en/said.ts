@@ -379,7 +379,7 @@ export const saidTexts = {
   'said.employees_held':
     'Run {run} was held, so no department was deleted; the next run of departments after its decision checks again.',
   'said.employee_unlocated':
-    'No department of an enterprise is deleted before the platform has told in which one each employee is. It has not told of {name}: see their page, or dirsync employee.',
+    'No department of an enterprise is deleted before the platform has told in which one each employee is. It has not told of {name}: see their page, or `dirsync employee`.',
   'said.enterprise_lost':
     'HR delivers no department of enterprise {code}: its departments are kept. Check the mapping of departments and the HR database; if the enterprise is gone, let HR deliver one of them, closed, until they are deleted.',
   'said.own_enterprise_lost':
@@ -487,10 +487,11 @@ export const saidTexts = {
   // Money.
   'said.carried_out_unknown': 'whether it was carried out is unknown',
   'said.refund_resolve':
-    'Find out from the vendor whether it was carried out, then: dirsync refund resolve {number} --as accepted (or rejected) --reason "…"',
+    'Find out from the vendor whether it was carried out, then: `dirsync refund resolve {number} --as accepted --reason "…"` (or --as rejected)',
   'said.refund_by_itself':
-    'Nothing for now: unless calls are paused or halted, a running worker asks the order record. To ask at once: dirsync refund settle {number}',
-  'said.topup_resolve': `See in the platform's back office whether it is there, then: dirsync topup resolve {number} --as accepted (or rejected) --reason "…"`,
+    'Nothing for now: unless calls are paused or halted, a running worker asks the order record. To ask at once: `dirsync refund settle {number}`',
+  'said.topup_resolve':
+    'See in the back office of the platform whether it is there, then: `dirsync topup resolve {number} --as accepted --reason "…"` (or --as rejected)',
   'said.sender_ended': 'its sender ended before it stored the answer',
   'said.our_side': 'the call failed in dirsync, not on the platform: see its log',
   'said.token_accepted': 'The platform accepts the access token.',
@@ -499,12 +500,12 @@ export const saidTexts = {
   'said.recorded_before': '{name} had recorded it as {money_state}: {reason}',
   'said.accepted_before': 'the platform had accepted it at {when}',
   'said.refund_under_way':
-    'refund {number} was accepted, and the mirror shows its order as being refunded: record that it was not carried out only once that is over; to read the order again: dirsync refund settle {number}',
+    'refund {number} was accepted, and the mirror shows its order as being refunded: record that it was not carried out only once that is over; to read the order again: `dirsync refund settle {number}`',
   'said.refund_not_looked_for':
-    'refund {number} was accepted, and its order record has not been read within a day, nor a day after it was sent: read it before you record that it was not carried out: dirsync refund settle {number}',
+    'refund {number} was accepted, and its order record has not been read within a day, nor a day after it was sent: read it before you record that it was not carried out: `dirsync refund settle {number}`',
   'said.refund_settles_itself':
-    'note it down; dirsync start settles the refund once the database answers and has it',
-  'said.topup_note_down': 'note it down, and say it with dirsync topup resolve once the database answers',
+    'note it down; `dirsync start` settles the refund once the database answers and has it',
+  'said.topup_note_down': 'note it down, and say it with `dirsync topup resolve` once the database answers',
   'said.no_such_refund': 'there is no refund {number}',
   'said.no_such_topup': 'there is no top-up {number}',
   'said.refund_is_sent': 'refund {number} is being sent at this moment: look again in a minute',
@@ -525,7 +526,7 @@ export const saidTexts = {
   'said.topup_sent_before':
     'top-up {number} was sent before ({amount} for account {account}, now {money_state}): a number is never sent twice; use a new one for another top-up',
   'said.account_busy':
-    'top-up {number} ({amount}) of the same account is open ({money_state}): find out first whether it was carried out; to send another one beside it, name it: dirsync topup send … --although-open {number}',
+    'top-up {number} ({amount}) of the same account is open ({money_state}): find out first whether it was carried out; to send another one beside it, name it: `dirsync topup send … --although-open {number}`',
   'said.account_changed':
     'nothing was sent: top-up {number} ({amount}) of the same account was accepted since you were asked; check whether yours is still wanted, then send it',
   'said.named_not_open':
@@ -553,8 +554,8 @@ export const saidTexts = {
   'said.record_cannot_tell':
     'what was refunded before is not known, so the order record cannot tell: {reading}',
   'said.payment_orders_missing':
-    "the payment orders that dirsync knows do not add up to what was paid for the order, so the platform may still be carrying the refund out: mirror payment orders (MIRRORS=orders, or once with dirsync resync --orders; PAYMENT_ORDER_DAYS has to reach back to the order) so that dirsync can tell, or look in the platform's back office, then say so with dirsync refund resolve",
-  'said.left_to_person': 'ask the platform, then say so with dirsync refund resolve',
+    "the payment orders that dirsync knows do not add up to what was paid for the order, so the platform may still be carrying the refund out: mirror payment orders (MIRRORS=orders, or once with `dirsync resync --orders`; PAYMENT_ORDER_DAYS has to reach back to the order) so that dirsync can tell, or look in the platform's back office, then say so with `dirsync refund resolve`",
+  'said.left_to_person': 'ask the platform, then say so with `dirsync refund resolve`',
   'said.merged': 'merged into case {case}',
   'said.more_withheld': 'more is withheld',
   'said.swap_of': 'swap {case}',
@@ -739,7 +740,7 @@ export const saidTexts = {
   'said.user_invited':
     'the user {name} was added already, and has not opened the link yet: make another link if it is lost',
   'said.user_of_provider': '{name} signs in at the identity provider and has no password here',
-  'said.user_by_keys': '{name} signs in with one-time keys: make one with dirsync users link',
+  'said.user_by_keys': '{name} signs in with one-time keys: make one with `dirsync users link`',
   'said.provider_of_console':
     '{name} signs in at the identity provider of a console that runs with {setting}, which is not set here: set it here too, or restart that console without it',
   'said.role_of_provider': 'the role of {name} comes from the identity provider, by OIDC_ROLES',
@@ -923,7 +924,7 @@ export const saidTexts = {
   'said.no_matching_case': 'there is no such case',
   'said.too_many_dry_runs': '{limit} dry runs of yours are not over: wait for one, or cancel it',
   'said.operations': 'Operations:',
-  'said.operation_fields': 'Fields of one: dirsync platform OPERATION --help',
+  'said.operation_fields': 'Fields of one: `dirsync platform OPERATION --help`',
   'said.ok_without_data': 'OK, without any data.',
   'said.remembers_already': 'This database already remembers {account}: there is nothing to do.',
   'said.remembers_now': 'This database now remembers {account}. Go on with: {command}',
@@ -1136,14 +1137,14 @@ export const saidTexts = {
   'doctor.trigger_disabled': '{names}: installed, but disabled in HR',
   'doctor.trigger_stray':
     'installed on {others}, which the mapping does not read, and not on {names}, which it reads: was a table replaced by a new one?',
-  'doctor.install_trigger': 'Install it again: {command}',
+  'doctor.install_trigger': 'Install it again: `{command}`',
   'doctor.start_scheduler':
     'Start a scheduler. Where one runs, {setting} must not lead through a pooler or to a replica.',
   'doctor.not_checked': 'not checked: {reason}',
   'doctor.because_paused': 'not checked, because all calls are paused',
   'doctor.because_held_off': 'not checked, because the platform wants no calls at present',
   'doctor.because_silent': 'not checked, because the platform does not answer',
-  'doctor.not_asked': '{address} was not asked: all calls are paused, see dirsync status',
+  'doctor.not_asked': '{address} was not asked: all calls are paused, see `dirsync status`',
   'doctor.no_way_through': 'no call got through to {address} within {time}',
   'doctor.no_usable_answer': '{address} gives no usable answer',
   'doctor.check_network': 'Check PLATFORM_BASE_URL and the network.',

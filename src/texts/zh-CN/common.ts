@@ -133,7 +133,7 @@ export const common = {
   'error.key_in_use': '使用此 Idempotency-Key 的请求仍在进行',
   'error.key_in_use.remedy': '请先查看其结果，再发送新的请求。',
   'error.paused': '全部调用已暂停',
-  'error.paused.remedy': '请在“停止与进程”页恢复，或运行 dirsync resume，然后重试。',
+  'error.paused.remedy': '请在“停止与进程”页恢复，或运行 `dirsync resume`，然后重试。',
   'error.key_refused': '此操作不接受 Idempotency-Key',
   'error.key_refused.remedy': '请去掉该请求头后重新发送。',
   'error.hr': '无法读取 HR',

@@ -89,7 +89,7 @@ export const failures = {
   'circumstance.aborted.remedy_beside_hr':
     '此次调用未完成。由您发起的，请重新发起；由 dirsync 自行发起的，dirsync 会自动重新执行。',
   'circumstance.paused.meaning': '本部署的全部调用已暂停，因此未发起此次调用。',
-  'circumstance.paused.remedy': '可在控制台“停止与进程”页恢复，或运行 dirsync resume。',
+  'circumstance.paused.remedy': '可在控制台“停止与进程”页恢复，或运行 `dirsync resume`。',
   'circumstance.internal.meaning': '调用在本系统一侧失败。',
   'circumstance.internal.remedy': '请在 dirsync 日志中查找该错误（其数据库是否可连接？），然后重试。',
   // Words of others, or of an earlier version, as they are.
@@ -434,7 +434,7 @@ export const failures = {
   'said.employees_held':
     '第 {run} 号同步任务当时待审批，因此未删除任何部门；其审批后的下一次部门同步会重新检查。',
   'said.employee_unlocated':
-    '平台返回企业中每名员工所在的部门之前，不会删除该企业的任何部门。尚不清楚 {name} 所在的部门：请查看其页面，或运行 dirsync employee。',
+    '平台返回企业中每名员工所在的部门之前，不会删除该企业的任何部门。尚不清楚 {name} 所在的部门：请查看其页面，或运行 `dirsync employee`。',
   'said.enterprise_lost':
     '人事系统未提供企业 {code} 的任何部门，因此保留其部门。请检查部门映射和人事数据库；如该企业确已不存在，请让人事系统继续提供其中一个部门并标为已撤销，直到这些部门全部删除。',
   'said.own_enterprise_lost':
@@ -534,11 +534,11 @@ export const failures = {
   // Money.
   'said.carried_out_unknown': '是否已执行未知',
   'said.refund_resolve':
-    '请向平台方确认是否已执行，然后运行：dirsync refund resolve {number} --as accepted（或 rejected）--reason "…"',
+    '请向平台方确认是否已执行，然后运行：`dirsync refund resolve {number} --as accepted --reason "…"`（或 --as rejected）',
   'said.refund_by_itself':
-    '暂时无需处理：调用未暂停或停止时，运行中的工作进程会查询订单记录。如需立即查询：dirsync refund settle {number}',
+    '暂时无需处理：调用未暂停或停止时，运行中的工作进程会查询订单记录。如需立即查询：`dirsync refund settle {number}`',
   'said.topup_resolve':
-    '请在平台后台确认是否存在，然后运行：dirsync topup resolve {number} --as accepted（或 rejected）--reason "…"',
+    '请在平台后台确认是否存在，然后运行：`dirsync topup resolve {number} --as accepted --reason "…"`（或 --as rejected）',
   'said.sender_ended': '发送进程在保存结果之前已退出',
   'said.recorded_before': '{name} 曾登记为{money_state}：{reason}',
   'said.our_side': '调用在本系统一侧失败：请查看 dirsync 日志',
@@ -546,11 +546,11 @@ export const failures = {
   'said.answer_not_stored': '平台的答复（{money_state}）未能保存到 dirsync 自身的数据库：{what}',
   'said.accepted_before': '平台曾于 {when} 受理',
   'said.refund_under_way':
-    '退款 {number} 已受理，且镜像显示其订单正在退款：请在退款结束后再登记为未执行；如需重新读取订单：dirsync refund settle {number}',
+    '退款 {number} 已受理，且镜像显示其订单正在退款：请在退款结束后再登记为未执行；如需重新读取订单：`dirsync refund settle {number}`',
   'said.refund_not_looked_for':
-    '退款 {number} 已受理，且其订单记录在发送满一天后、最近一天内尚未读取：登记为未执行之前请先读取：dirsync refund settle {number}',
-  'said.refund_settles_itself': '请记下该答复；数据库恢复且有此退款的记录时，dirsync start 会自动查清',
-  'said.topup_note_down': '请记下该答复，数据库恢复后用 dirsync topup resolve 登记',
+    '退款 {number} 已受理，且其订单记录在发送满一天后、最近一天内尚未读取：登记为未执行之前请先读取：`dirsync refund settle {number}`',
+  'said.refund_settles_itself': '请记下该答复；数据库恢复且有此退款的记录时，`dirsync start` 会自动查清',
+  'said.topup_note_down': '请记下该答复，数据库恢复后用 `dirsync topup resolve` 登记',
   'said.no_such_refund': '没有退款 {number}',
   'said.no_such_topup': '没有充值 {number}',
   'said.refund_is_sent': '退款 {number} 正在发送：请一分钟后再看',
@@ -569,7 +569,7 @@ export const failures = {
   'said.topup_sent_before':
     '充值 {number} 此前已发送（账户 {account}，金额 {amount}，现为“{money_state}”）：同一编号不会发送两次；另一笔充值请使用新编号',
   'said.account_busy':
-    '同一账户的充值 {number}（{amount}）结果未定（{money_state}）：请先查清是否已执行；如要同时发送另一笔，请指明它：dirsync topup send … --although-open {number}',
+    '同一账户的充值 {number}（{amount}）结果未定（{money_state}）：请先查清是否已执行；如要同时发送另一笔，请指明它：`dirsync topup send … --although-open {number}`',
   'said.account_changed':
     '未发送任何内容：询问之后，同一账户的充值 {number}（{amount}）已被受理；请先确认是否仍需这笔充值，再重新发送',
   'said.named_not_open':
@@ -595,8 +595,8 @@ export const failures = {
   'said.not_carried_out': '未执行',
   'said.record_cannot_tell': '此前的退款金额未知，订单记录无法说明结果：{reading}',
   'said.payment_orders_missing':
-    'dirsync 已知的支付订单合计与该订单的实付金额不符，平台可能仍在办理此退款：请开启支付订单镜像（MIRRORS=orders，或用 dirsync resync --orders 读取一次；PAYMENT_ORDER_DAYS 须涵盖该订单的日期），以便 dirsync 判断；或在平台后台查看，再用 dirsync refund resolve 登记结果',
-  'said.left_to_person': '请向平台查询，再用 dirsync refund resolve 登记结果',
+    'dirsync 已知的支付订单合计与该订单的实付金额不符，平台可能仍在办理此退款：请开启支付订单镜像（MIRRORS=orders，或用 `dirsync resync --orders` 读取一次；PAYMENT_ORDER_DAYS 须涵盖该订单的日期），以便 dirsync 判断；或在平台后台查看，再用 `dirsync refund resolve` 登记结果',
+  'said.left_to_person': '请向平台查询，再用 `dirsync refund resolve` 登记结果',
   'said.merged': '已并入异常项 {case}',
   'said.more_withheld': '停发的内容增加',
   'said.swap_of': '互换 {case}',
@@ -773,7 +773,7 @@ export const failures = {
   'said.no_provider': '未设置身份认证服务：见 OIDC_ISSUER',
   'said.user_invited': '用户 {name} 已添加，但尚未打开登录链接：如链接已遗失，请重新生成',
   'said.user_of_provider': '{name} 通过身份认证服务登录，在此没有密码',
-  'said.user_by_keys': '{name} 通过一次性密钥登录：请用 dirsync users link 生成',
+  'said.user_by_keys': '{name} 通过一次性密钥登录：请用 `dirsync users link` 生成',
   'said.provider_of_console':
     '{name} 通过运行中控制台的身份认证服务登录（{setting}），而此处未设置：请在此处也设置，或去掉该设置后重启控制台',
   'said.role_of_provider': '{name} 的角色由身份认证服务决定，见 OIDC_ROLES',
@@ -943,7 +943,7 @@ export const failures = {
   'said.no_matching_case': '没有符合条件的异常项',
   'said.too_many_dry_runs': '您有 {limit} 次试算尚未结束：请等待其中一次结束，或将其取消',
   'said.operations': '接口：',
-  'said.operation_fields': '查看某个接口的字段：dirsync platform OPERATION --help',
+  'said.operation_fields': '查看某个接口的字段：`dirsync platform OPERATION --help`',
   'said.ok_without_data': '成功，没有返回数据。',
   'said.remembers_already': '此数据库已经属于{account}，无需切换。',
   'said.remembers_now': '此数据库现在属于{account}。请继续：{command}',
@@ -1137,13 +1137,13 @@ export const failures = {
   'doctor.trigger_disabled': '{names}：已安装，但在人事数据库中被停用',
   'doctor.trigger_stray':
     '已安装在映射不读取的 {others} 上，而映射读取的 {names} 上没有：是否有表被同名新表替换？',
-  'doctor.install_trigger': '请重新安装：{command}',
+  'doctor.install_trigger': '请重新安装：`{command}`',
   'doctor.start_scheduler': '请启动调度进程。如已在运行，{setting} 不能经过连接池或指向只读副本。',
   'doctor.not_checked': '未检查：{reason}',
   'doctor.because_paused': '未检查：全部调用已暂停',
   'doctor.because_held_off': '未检查：平台目前不接受调用',
   'doctor.because_silent': '未检查：平台没有响应',
-  'doctor.not_asked': '未查询 {address}：全部调用已暂停，见 dirsync status',
+  'doctor.not_asked': '未查询 {address}：全部调用已暂停，见 `dirsync status`',
   'doctor.no_way_through': '{time} 内未能连通 {address}',
   'doctor.no_usable_answer': '{address} 没有返回可用的内容',
   'doctor.check_network': '请检查 PLATFORM_BASE_URL 和网络。',
