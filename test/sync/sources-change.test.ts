@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { readArrival } from '../../src/console/cases/arrival.ts'
-import { caseStory, groupCases, listCasesPage } from '../../src/console/cases/read.ts'
+import { caseStory, everyCase, groupCases, listCasesPage } from '../../src/console/cases/read.ts'
 import { countStatuses, listEmployees } from '../../src/console/employees/list.ts'
 import { readEmployeeStory } from '../../src/console/employees/story.ts'
 import { readHistory } from '../../src/console/overview/history.ts'
@@ -433,13 +433,17 @@ describe('the sources change', () => {
         groupCases(store.pool),
         listCasesPage(store.pool, {}, { limit: 10 }),
       ])
+      let exported = 0
+      for await (const { next_retry_at } of everyCase(store.pool, {}, 'latest'))
+        if (next_retry_at !== null) exported += 1
       return {
+        exported,
         cases_that_wait: result.cases_that_wait,
         groups: groups.reduce((sum, { waiting }) => sum + waiting, 0),
         retried: items.filter(({ has_source }) => has_source).length,
       }
     }
-    expect(await told()).toEqual({ cases_that_wait: 0, groups: 0, retried: 0 })
+    expect(await told()).toEqual({ exported: 0, cases_that_wait: 0, groups: 0, retried: 0 })
 
     await store.pool.query(`update dirsync.dead_letter set next_retry_at = now()`)
     expect(await requestDueRetries(store.pool)).toBeNull()
@@ -447,7 +451,7 @@ describe('the sources change', () => {
     await settle(both())
     expect(await requestDueRetries(store.pool)).not.toBeNull()
     expect(await caseStory(store.pool, id)).toMatchObject({ has_source: true })
-    expect(await told()).toEqual({ cases_that_wait: 2, groups: 2, retried: 3 })
+    expect(await told()).toEqual({ exported: 3, cases_that_wait: 2, groups: 2, retried: 3 })
   })
 
   test('a run of one whom dirsync knows, and whose enterprise no source has, says so', async () => {

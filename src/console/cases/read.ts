@@ -169,7 +169,9 @@ export async function* everyCase(db: Pool, filter: CaseFilter, order: CaseOrder)
   const ids = await everyIdOf(db, filter, CASE_ORDERS[orderFor(filter, order)])
   for (let at = 0; at < ids.length; at += EXPORT_PAGE) {
     const { rows } = await db.query<DeadLetter>(
-      'select d.* from dirsync.dead_letter d where d.id = any ($1) order by array_position($1::bigint[], d.id)',
+      // Of two columns of a name, the latter counts.
+      `select d.*, case when ${CAN_BE_RETRIED} then d.next_retry_at end as next_retry_at
+       from dirsync.dead_letter d where d.id = any ($1) order by array_position($1::bigint[], d.id)`,
       [ids.slice(at, at + EXPORT_PAGE)],
     )
     yield* rows
