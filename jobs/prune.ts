@@ -87,6 +87,8 @@ const OLD = {
   job_tick: `
     due_at < now() - interval '1 day'
       and due_at < (select max(due_at) from dirsync.job_tick later where later.job = t.job)`,
+  // Those that were killed; others delete their own.
+  process: `heartbeat_at < now() - interval '1 day'`,
   alert_message: `created_at < now() - interval '30 days'`,
   alert: `ended_at < now() - interval '180 days'`,
   // No process has had a channel for them for as long as messages wait.

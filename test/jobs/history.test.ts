@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { pruneHistory } from '../../jobs/prune.ts'
 import { goodTokensOf } from '../../src/console/auth/tokens.ts'
@@ -280,6 +281,18 @@ test('ticks go after a day, but for the last of each job', async () => {
   await tick('often', ago(0))
   expect(await pruneHistory(store.pool)).toMatchObject({ job_tick: 2 })
   expect(await left('job_tick', 'job')).toEqual(['daily', 'often'])
+})
+
+test('processes that were killed go a day after they were last heard of', async () => {
+  const killed = { pid: 1, roles: ['worker'], version: '1' }
+  await plant(
+    store,
+    'process',
+    { ...killed, id: randomUUID(), host: 'old', heartbeat_at: ago(1.1) },
+    { ...killed, id: randomUUID(), host: 'young', heartbeat_at: ago(0.9) },
+  )
+  expect(await pruneHistory(store.pool)).toMatchObject({ process: 1 })
+  expect(await left('process', 'host')).toEqual(['young'])
 })
 
 test('employees go when both sides have lacked them for 180 days, with their bindings', async () => {
