@@ -85,9 +85,12 @@ export function tasteOf(request: FastifyRequest): Taste {
 
 const zones = new Map<string, string>()
 
-/** The viewer's zone if this Node.js knows it, else the zone of this process. */
+/**
+ * The viewer's zone if this Node.js knows it by a name, else the zone of this process. Formats are kept for each, so thousands of
+ * offsets from UTC are not permitted.
+ */
 function zoneOf(name: string | undefined): string {
-  if (!name || name.length > 60) return ownZone()
+  if (!name || name.length > 60 || !/^[a-z]/i.test(name)) return ownZone()
   const known = zones.get(name)
   if (known) return known
   try {

@@ -80,6 +80,7 @@ test.each([
 
 test.each([
   ['Asia/Shanghai', 'Asia/Shanghai'],
+  ['+01:23', Intl.DateTimeFormat().resolvedOptions().timeZone],
   ['Mars/Olympus', Intl.DateTimeFormat().resolvedOptions().timeZone],
 ])('a page for a viewer in %s names the zone of its times: %s', async (asked, shown) => {
   const cookie = `${await signInAs(console, 'viewer')}; dirsync_zone=${encodeURIComponent(asked)}`
