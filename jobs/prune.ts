@@ -82,7 +82,15 @@ const OLD = {
             where r.id = t.run_id
               and r.finished_at < now() - case when r.part_of is not null
                                                  or exists (select from dirsync.plan_decision d where d.run_id = r.id)
-                                               then interval '180 days' else interval '30 days' end)`,
+                                               then interval '180 days' else interval '30 days' end)
+      -- What still differs by a rejected part shows who rejected it, and why.
+      and (t.decision_id is null
+           or not exists (select from dirsync.employee e
+                          where t.operation = 'update-employee' and e.enterprise_code = t.enterprise_code
+                            and e.userid = t.entity_key and e.held_run = t.run_id and e.rejected)
+              and not exists (select from dirsync.department p
+                              where t.operation = 'delete-department' and p.enterprise_code = t.enterprise_code
+                                and p.dept_code = t.entity_key and p.rejected_run = t.run_id and p.deleted_at is null))`,
   dry_run: `finished_at < now() - interval '30 days'`,
   job_tick: `
     due_at < now() - interval '1 day'

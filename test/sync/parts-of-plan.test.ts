@@ -1,10 +1,13 @@
 import { once } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
+import { pruneHistory } from '../../jobs/prune.ts'
+import { readEmployeeStory } from '../../src/console/employees/story.ts'
+import { heldBack } from '../../src/console/plan/held-back.ts'
 import type { HrSource } from '../../src/hr/source.ts'
 import { WHOLE } from '../../src/hr/sources.ts'
 import { createClient, transaction } from '../../src/lib/database.ts'
 import { readNextPlan } from '../../src/sync/plan/stored-plan.ts'
-import { Commands } from '../../src/sync/runs/commands.ts'
+import { asAsker, Commands } from '../../src/sync/runs/commands.ts'
 import { lastPlanPassed } from '../../src/sync/runs/earlier-runs.ts'
 import {
   beginRun,
@@ -815,6 +818,33 @@ describe('decisions about parts', () => {
       await db.query(`update dirsync.sync_run set state = 'superseded' where id = $1`, [id])
     })
     await expect(superseding).rejects.toThrow(`run ${id} is decided in parts`)
+  })
+
+  test('tell who rejected a row for as long as it differs', async () => {
+    const id = await held()
+    const decide = (name: string, statement: string) =>
+      asAsker(under.store.pool, { actor: `console:${name}` }, client => client.query(statement, [id]))
+    await decide('mei', `select dirsync.reject_part($1, '{"keys": ["e1", "e2"]}', 'wrong department')`)
+    await decide('bob', `select dirsync.approve_part($1, '{"key": "e"}', 'checked')`)
+    await planAll()
+    await hr(`update person set name = 'e2' where userid = 'e2'`)
+    await tick()
+    await under.acknowledge()
+    expect(await waiting()).toEqual({ e1: 'rejected' })
+    await finishRuns(under.store.pool)
+    await under.store.pool.query(
+      `update dirsync.sync_run set finished_at = finished_at - interval '200 days'`,
+    )
+    await pruneHistory(under.store.pool)
+    const { record } = await readEmployeeStory(under.store.pool, { enterpriseCode: '', userid: 'e1' })
+    expect(record?.held).toMatchObject({
+      reason: 'wrong department',
+      decided_by: expect.stringContaining('mei'),
+    })
+    expect(await heldBack(under.store.pool, id)).toMatchObject({ employees: 1 })
+    expect(await under.store.rows('select entity_key from dirsync.planned_work')).toEqual([
+      { entity_key: 'e1' },
+    ])
   })
 
   test('name who rejected a row, when HR changes it once more', async () => {
