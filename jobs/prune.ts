@@ -55,7 +55,7 @@ const OLD = {
       and entity not in ('mirror', 'enterprise') and operation <> 'read-hr'
       and not exists (select from dirsync.employee e
                       where e.enterprise_code = t.enterprise_code and e.userid = t.entity_key
-                        and e.vanished_at is null)
+                        and (e.vanished_at is null or e.platform_state <> 'absent'))
       and not exists (select from dirsync.department p
                       where p.enterprise_code = t.enterprise_code and p.dept_code = t.entity_key
                         and p.deleted_at is null)

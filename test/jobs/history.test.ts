@@ -192,7 +192,7 @@ test('of the story of a case, retries by itself go after 30 days', async () => {
 })
 
 test('an accepted case stays accepted as long as its employee exists', async () => {
-  for (const key of ['here', 'vanished', 'unknown', 'D1', 'D2'])
+  for (const key of ['here', 'vanished', 'in service', 'awaited', 'unknown', 'D1', 'D2'])
     await fail(store, {
       entity_key: key,
       source_hash: hash(),
@@ -201,7 +201,15 @@ test('an accepted case stays accepted as long as its employee exists', async () 
   await store.pool.query(
     `update dirsync.dead_letter set state = 'ignored', note = 'known', last_failed_at = now() - interval '999 days'`,
   )
-  await plant(store, 'employee', { userid: 'here' }, { userid: 'vanished', vanished_at: ago(1) })
+  const vanished = { vanished_at: ago(400), active: false }
+  await plant(
+    store,
+    'employee',
+    { userid: 'here' },
+    { userid: 'vanished', ...vanished, platform_state: 'absent' },
+    { userid: 'in service', ...vanished, platform_state: 'in_service' },
+    { userid: 'awaited', ...vanished },
+  )
   await plant(
     store,
     'department',
@@ -209,7 +217,7 @@ test('an accepted case stays accepted as long as its employee exists', async () 
     { dept_code: 'D2', active: false, deleted_at: ago(1) },
   )
   expect(await pruneHistory(store.pool)).toMatchObject({ dead_letter: 3 })
-  expect(await left('dead_letter', 'entity_key')).toEqual(['D1', 'here'])
+  expect(await left('dead_letter', 'entity_key')).toEqual(['D1', 'awaited', 'here', 'in service'])
 })
 
 test('an accepted case about a row of another HR source, or a field that is off, stays until that is over', async () => {
