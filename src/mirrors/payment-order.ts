@@ -200,8 +200,8 @@ const STATES_IN_PROGRESS = '2, 4, 5'
 
 /**
  * Orders to read one by one, newest first. Outside the window those with something in progress, once a day, until the platform no
- * longer has them; the oldest are given up. Everywhere those that dirsync refunded, or was notified of, since they were last read.
- * Numbers longer than the platform takes (section 4.8) are left out.
+ * longer has them; the oldest are given up. Everywhere those that dirsync refunded, or was notified of, since they were last read,
+ * but not long ago: what tells when their day was read is deleted. Numbers longer than the platform takes (section 4.8) are left out.
  * @param days those that are read anyway
  */
 export async function ordersToAsk(
@@ -224,7 +224,8 @@ export async function ordersToAsk(
        left join dirsync.mirror_day m on m.enterprise_code = o.enterprise_code and m.day = o.listed_on
        where o.enterprise_code = $1 and o.listed_on <> all ($4)
          and greatest(r.sent_at, r.settled_at, r.notified_at)
-             > coalesce(greatest(${ifPast('o.asked_at')}, ${ifPast('m.read_at')}), '-infinity')
+             > coalesce(greatest(${ifPast('o.asked_at')}, ${ifPast('m.read_at')}),
+                        now() - interval '${ORDER_MAX_AGE_DAYS} days')
      ) as wanted
      where length(trade_no) <= 16
      order by listed_on desc, trade_no`,

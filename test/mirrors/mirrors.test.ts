@@ -451,6 +451,19 @@ describe('payment orders', () => {
       expect(await extra()).toEqual({})
     })
 
+    test('are not asked for because of a refund of long ago, after what tells that it was read is gone', async () => {
+      await company.db.query(
+        `with refunded as (
+           insert into dirsync.payment_order (trade_no, out_trade_no, status, listed_on)
+           values ('OLD', 'old', 6, current_date - 410) returning out_trade_no, listed_on)
+         insert into dirsync.refund
+           (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, sent_at, settled_at)
+         select 'OLD', out_trade_no, 1, 'accepted', 'tester', listed_on, listed_on from refunded`,
+      )
+      expect(await extra()).toEqual({})
+      await company.db.query(`delete from dirsync.payment_order where trade_no = 'OLD'`)
+    })
+
     test('are asked for once more if dirsync refunded them while they were asked for', async () => {
       await readDaysAgo(1)
       await company.db.query(
