@@ -2,7 +2,7 @@ import { onlyRow, type Pool } from '../src/lib/database.ts'
 import { HOURS_KEPT, MINUTES_KEPT } from '../src/sync/health/figures.ts'
 import { ATTEMPTS_KEPT_DAYS } from '../src/sync/outbox/claim.ts'
 import { keepOutcomes } from '../src/sync/plan/stored-plan.ts'
-import { EMPLOYEE_KINDS_SQL } from '../src/sync/runs/run.ts'
+import { EMPLOYEE_KINDS_SQL, OF_EVERYBODY } from '../src/sync/runs/run.ts'
 
 /** Deletes rows that are only history. Returns the rows deleted, by table. */
 export async function pruneHistory(db: Pool): Promise<Record<string, number>> {
@@ -72,6 +72,10 @@ const OLD = {
       and id < (select coalesce(max(id), 0) from dirsync.sync_run s
                 where read_all and source is not null and state = 'done'
                   and (s.hr_source = t.hr_source or t.kind not in ${EMPLOYEE_KINDS_SQL}))
+      -- By the last good one of its kind a rare schedule is not overdue.
+      and id is distinct from (select max(id) from dirsync.sync_run s
+                               where ${OF_EVERYBODY} and s.kind = t.kind and s.hr_source = t.hr_source
+                                 and state = 'done')
     -- HR's trigger may request a run every second, retries one every ten seconds: their attempts go as soon.
     or (kind = 'changes' and keys <> '{}' or kind = 'retry' and requested_by = 'cron')
       and finished_at < now() - interval '${ATTEMPTS_KEPT_DAYS} days'

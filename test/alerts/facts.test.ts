@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { pruneHistory } from '../../jobs/prune.ts'
 import { readAlertFacts } from '../../src/alerts/facts.ts'
 import { alertText } from '../../src/alerts/message.ts'
 import { type Finding, findings, inhibitorOf, type RuleName } from '../../src/alerts/rule.ts'
@@ -397,6 +398,22 @@ describe('runs that are overdue', () => {
     expect(finding?.facts.age_seconds).toBeGreaterThanOrEqual(960)
     await goodRun(0)
     expect(await found()).toEqual([])
+  })
+
+  test('however rare they are, by the last good one', async () => {
+    const days = 24 * 60
+    await sql(`update dirsync.job_schedule set interval_seconds = 184 * 86400, in_force_since = now() - interval '600 days'
+      where job = 'full-resync'`)
+    const reading = { read_all: true, source: { rows: 1, keyless: 0, empty: {}, newest: null } }
+    await goodRun(370 * days, { kind: 'full', ...reading })
+    const last = await goodRun(181 * days, { kind: 'full', ...reading })
+    const changes = await goodRun(0, reading)
+    await pruneHistory(store.pool)
+    expect(await found()).toEqual([])
+    expect(await store.rows('select id from dirsync.sync_run order by 1')).toEqual([
+      { id: last },
+      { id: changes },
+    ])
   })
 
   test('whatever the outcome of runs over named rows', async () => {
