@@ -4,39 +4,49 @@ import { ATTEMPTS_KEPT_DAYS } from '../src/sync/outbox/claim.ts'
 import { keepOutcomes } from '../src/sync/plan/stored-plan.ts'
 import { EMPLOYEE_KINDS_SQL, OF_EVERYBODY } from '../src/sync/runs/run.ts'
 
-/** Deletes rows that are only history. Returns the rows deleted, by table. */
-export async function pruneHistory(db: Pool): Promise<Record<string, number>> {
+/** Deletes rows that are only history, so many by a statement. Returns the rows deleted, by table. */
+export async function pruneHistory(db: Pool, portion = 100_000): Promise<Record<string, number>> {
   await keepOutcomes(db)
-  const removed: Record<string, number> = { attempt: await pruneAttempts(db) }
-  for (const [table, condition] of Object.entries(OLD)) {
-    const { rowCount } = await db.query(`delete from dirsync.${table} t where ${condition}`)
-    removed[table] = rowCount ?? 0
-  }
+  const removed: Record<string, number> = {}
+  for (const [table, which] of Object.entries({ attempt: await oldAttempts(db), ...OLD }))
+    removed[table] = await remove(db, table, which, portion)
   return removed
+}
+
+/** Each portion stays deleted if a later one fails: what has grown for weeks takes longer than a statement may. */
+async function remove(db: Pool, table: string, which: string, portion: number): Promise<number> {
+  let removed = 0
+  for (;;) {
+    const { rowCount } = await db.query(
+      `delete from dirsync.${table} where ctid = any (array(
+         select t.ctid from dirsync.${table} t where ${which} limit ${portion} for update))`,
+    )
+    const count = rowCount ?? 0
+    removed += count
+    if (count < portion) return removed
+  }
 }
 
 /**
  * Reads only those that go, by the primary key up to the first that stays: the index on their time tells nothing about pages that
  * younger ones have taken over.
  */
-async function pruneAttempts(db: Pool): Promise<number> {
+async function oldAttempts(db: Pool): Promise<string> {
   const old = `now() - interval '${ATTEMPTS_KEPT_DAYS} days'`
   const { rows } = await db.query<{ id: string }>(
     // One that a clock was ahead for is not the first that stays.
     `select coalesce((select id from dirsync.attempt where started_at between ${old} and now() order by id limit 1),
                      9223372036854775807)::text as id`,
   )
-  const { rowCount } = await db.query(
-    `delete from dirsync.attempt t where id < $1 and started_at < ${old}
-       -- A run is counted when it ends, with the runs that sent parts of its plan.
-       and coalesce(run_id <> all (array(
-             select r.id from dirsync.sync_run r where r.finished_at is null
-             union all
-             select p.id from dirsync.sync_run r join dirsync.sync_run p on p.part_of = r.id
-             where r.finished_at is null)), true)`,
-    [onlyRow(rows).id],
-  )
-  return rowCount ?? 0
+  return `
+    id < ${onlyRow(rows).id} and started_at < ${old}
+      -- A run is counted when it ends, with the runs that sent parts of its plan.
+      and coalesce(run_id <> all (array(
+            select r.id from dirsync.sync_run r where r.finished_at is null
+            union all
+            select p.id from dirsync.sync_run r join dirsync.sync_run p on p.part_of = r.id
+            where r.finished_at is null)), true)
+    order by id`
 }
 
 /** The longest window of payment orders has 366 days. */

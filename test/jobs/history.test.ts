@@ -52,6 +52,26 @@ test('attempts that stay are not read, though they are where older ones were', a
   expect((await pagesRead()) - before).toBeLessThan(20)
 })
 
+test('what is deleted in portions stays deleted when a later portion fails', async () => {
+  const attempt = { operation: 'update-employee', outcome: 'in_sync', duration_ms: 1, started_at: ago(31) }
+  await plant(store, 'attempt', ...['e1', 'e2', 'e3'].map(entity_key => ({ ...attempt, entity_key })))
+  await store.pool.query(
+    `create function dirsync.refuse_e3() returns trigger language plpgsql as $$ begin raise 'the disk is full'; end $$;
+     create trigger refuse before delete on dirsync.attempt for each row when (old.entity_key = 'e3')
+     execute function dirsync.refuse_e3()`,
+  )
+  await expect(pruneHistory(store.pool, 2)).rejects.toThrow('the disk is full')
+  expect(await left('attempt', 'entity_key')).toEqual(['e3'])
+  await store.pool.query('drop function dirsync.refuse_e3 cascade')
+  expect(await pruneHistory(store.pool, 1)).toMatchObject({ attempt: 1 })
+})
+
+test('however many portions there are, all are deleted', async () => {
+  const command = { name: 'resync', requested_by: 'someone', requested_at: ago(181) }
+  await plant(store, 'command', command, command, command)
+  expect(await pruneHistory(store.pool, 2)).toMatchObject({ command: 3 })
+})
+
 test('attempts stay until their run has its result, and so has the held run that it sent a part of', async () => {
   const over = { state: 'done', finished_at: ago(40) }
   const goesOn = await plantRun(store, { state: 'running' })
