@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { FastifyRequest } from 'fastify'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { pruneHistory } from '../../jobs/prune.ts'
 import { addToken, revokeToken } from '../../src/console/auth/tokens.ts'
 import { MOST_CASES_COUNTED, readRunStory } from '../../src/console/runs/story.ts'
 import { RunWatch } from '../../src/console/runs/watch.ts'
@@ -297,6 +298,19 @@ describe('one run', () => {
     )
     const { body } = await console.browse('viewer', 'GET', `/runs/${id}`)
     expect(body).toContain('the latest 50 of 60')
+  })
+
+  test('that was deleted, as cases still name it, is not kept any more', async () => {
+    const long = new Date(Date.now() - 31 * 86_400_000)
+    const gone = await addRun({ kind: 'retry', state: 'done', keys: ['1'], planned: 1, finished_at: long })
+    await addRun({ kind: 'openids', state: 'done', finished_at: new Date() })
+    await pruneHistory(console.pool)
+    for (const path of [`/runs/${gone}`, `/runs/${gone}/plan`])
+      expect((await api('GET', path)).json()).toMatchObject({ detail: `run ${gone} is not kept any more` })
+    const cancelled = await api('POST', `/runs/${gone}/cancel`, { body: { reason: 'r' } })
+    expect(cancelled.json()).toMatchObject({ detail: `run ${gone} is not kept any more` })
+    const page = await console.browse('viewer', 'GET', `/runs/${gone}`)
+    expect(page.body).toContain(`run ${gone} is not kept any more`)
   })
 
   test('that is not there is a 404; one that is over cannot be decided about, and says why', async () => {

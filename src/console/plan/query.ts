@@ -14,6 +14,7 @@ import { shownOfPlatform } from '../employees/preview.ts'
 import { cursor, listOf, pageSize } from '../endpoint.ts'
 import type { Marks, ShownKeys } from '../marks.ts'
 import { Problem } from '../problem.ts'
+import { noRun } from '../runs/list.ts'
 import type { Services } from '../services.ts'
 import { PlanItem, PlanOverview, planOverview, planPage } from './stored.ts'
 
@@ -114,7 +115,7 @@ export function decisionAsked(
 
 async function overviewOf(db: Pool, run: number): Promise<PlanOverview> {
   const overview = await planOverview(db, run)
-  if (!overview) throw new Problem('not_found', message('said.no_run', { run }))
+  if (!overview) throw await noRun(db, run)
   return overview
 }
 

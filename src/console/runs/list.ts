@@ -5,6 +5,8 @@ import { TimeLeft, timesLeft } from '../../sync/health/time-left.ts'
 import { readPace } from '../../sync/processes/pace.ts'
 import { LEFT, type PlanSummary, type RunKind, type RunResult, type RunState } from '../../sync/runs/run.ts'
 import { SaidText } from '../../texts/failures.ts'
+import { message } from '../../texts/message.ts'
+import { Problem } from '../problem.ts'
 
 /** Requesters other than people: an index leaves their runs out. */
 export const BY_ITSELF = ['cron', 'start', 'trigger', 'poller', 'replan', 'restore'] as const
@@ -141,4 +143,12 @@ function byCondition(by: string, place: PlaceValue): string {
 
 export function sumOf(counts: Record<string, number> | undefined): number {
   return Object.values(counts ?? {}).reduce((sum, n) => sum + n, 0)
+}
+
+/** That there is no run of this number, or none any more: cases keep it for longer. */
+export async function noRun(db: Pool, run: number, cause?: unknown): Promise<Problem> {
+  const { rowCount } = await db.query('select from dirsync.sync_run where id > $1 limit 1', [run])
+  return new Problem('not_found', message(rowCount === 0 ? 'said.no_run' : 'said.run_gone', { run }), {
+    cause,
+  })
 }

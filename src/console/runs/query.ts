@@ -5,14 +5,12 @@ import { readPace } from '../../sync/processes/pace.ts'
 import { aliveProcesses, countRoles } from '../../sync/processes/process.ts'
 import { RUN_KINDS, RUN_STATES } from '../../sync/runs/run.ts'
 import { sourceNames } from '../../sync/runs/sources.ts'
-import { message } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
 import { cursor, listOf, pageSize } from '../endpoint.ts'
 import { heldBack } from '../plan/held-back.ts'
 import { PlanOverview } from '../plan/stored.ts'
-import { Problem } from '../problem.ts'
 import { RANGE, rangeOf, SINCE } from '../range.ts'
-import { ListedRun, listRunsPage, sumOf } from './list.ts'
+import { ListedRun, listRunsPage, noRun, sumOf } from './list.ts'
 import {
   GateView,
   MOST_CASES_COUNTED,
@@ -129,7 +127,7 @@ export async function readRunDetails(db: Pool, id: number): Promise<RunDetails> 
     readRunComparison(db, id),
     aliveProcesses(db),
   ])
-  if (!story || !comparison) throw new Problem('not_found', message('said.no_run', { run: id }))
+  if (!story || !comparison) throw await noRun(db, id)
   const isRunning = story.state === 'running' && story.finished_at === null
   const [result, gate, held_back] = await Promise.all([
     isRunning ? resultSoFar(db, story) : story.result,

@@ -8,6 +8,7 @@ import { action, read, reason, rowNumber } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
+import { noRun } from './list.ts'
 import { runsShown } from './list-view.ts'
 import {
   RunDetails,
@@ -209,7 +210,7 @@ export async function decided<Decided>(pool: Pool, id: number, decision: Promise
     if (codeOf(error) !== 'COMMAND_NOT_FOUND') throw error
     const { rowCount } = await pool.query('select from dirsync.sync_run where id = $1', [id])
     throw rowCount === 0
-      ? new Problem('not_found', message('said.no_run', { run: id }), { cause: error })
+      ? await noRun(pool, id, error)
       : new Problem('changed', saidBy(error), { cause: error })
   }
 }

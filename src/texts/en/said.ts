@@ -1003,6 +1003,7 @@ export const saidTexts = {
   'said.older_planner':
     'run {run} is decided in parts, which the version of this process does not know: it plans nothing until then',
   'said.no_run': 'there is no run {run}',
+  'said.run_gone': 'run {run} is not kept any more',
   'said.run_is_held': 'run {run} is held, so nothing of it is under way: reject it instead',
   'said.run_is_over': 'run {run} is {run_state}, so nothing of it is under way',
   'said.dry_run_is_over': 'dry run {id} is {dry_run_state}, so nothing of it is under way',

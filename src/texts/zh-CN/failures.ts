@@ -1016,6 +1016,7 @@ export const failures = {
     '现在审批的将是同步任务 {run} 的计划中的 {count} 行，而不是您看到的 {expected} 行：请重新查看后再审批',
   'said.older_planner': '同步任务 {run} 正在分批审批，此进程的版本不支持：在审批结束前它不会生成计划',
   'said.no_run': '没有同步任务 {run}',
+  'said.run_gone': '同步任务 {run} 已不再保留',
   'said.run_is_held': '同步任务 {run} 待审批，尚未开始执行：请改为驳回',
   'said.run_is_over': '同步任务 {run} 的状态为“{run_state}”，没有正在执行的内容',
   'said.dry_run_is_over': '试算 {id} 的状态为“{dry_run_state}”，没有正在执行的内容',
