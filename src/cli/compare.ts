@@ -64,13 +64,17 @@ export async function compareAll(
     sample: [],
   }
   let done = 0
+  let isAnswered = false
   /** Asked about since the platform last answered. */
   let silent = 0
   for await (const batch of batchesOf(rows)) {
     const preview = await previewer(context.pool, batch)
     const answers = await Promise.all(batch.map(row => compareOne(comparison, client, row, preview)))
     const failures = answers.filter(answer => answer instanceof PlatformError)
-    silent = answers.includes('answered') ? 0 : silent + failures.length
+    isAnswered ||= answers.includes('answered')
+    // A refusal of everyone has another cause than the one who was asked about.
+    const isHeard = answers.includes('answered') || (isAnswered && failures.some(isRefusal))
+    silent = isHeard ? 0 : silent + failures.length
     const [failure] = failures
     // A few after many answers, as in the last batch, are no reason to throw these away.
     if (failure && (silent >= BATCH || silent === comparison.asked)) throw new FailedError(saidBy(failure))
@@ -91,7 +95,9 @@ async function* batchesOf(rows: AsyncIterable<HrEmployeeRow>): AsyncGenerator<Hr
   if (batch.length > 0) yield batch
 }
 
-/** Adds one employee to the comparison. @returns the error if the platform gave no answer; a refusal is one */
+const isRefusal = ({ platformCode }: PlatformError) => platformCode !== undefined
+
+/** Adds one employee to the comparison. @returns the error if the platform gave no answer, or refused one */
 async function compareOne(
   comparison: Comparison,
   client: PlatformClient,
@@ -108,9 +114,8 @@ async function compareOne(
     const { disposition, scope } = answer.verdict
     // Any other call would fail in the same way.
     if (disposition === 'halt' && scope === 'all') throw answer
-    const isRefusal = answer.platformCode !== undefined
-    comparison[isRefusal ? 'refused' : 'unanswered'] += 1
-    return isRefusal ? 'answered' : answer
+    comparison[isRefusal(answer) ? 'refused' : 'unanswered'] += 1
+    return answer
   }
   if (answer === 'absent') comparison.not_on_platform += 1
   else count(comparison, key, preview(row, answer))

@@ -104,11 +104,18 @@ async function change(options: TriggerOptions, what: 'install' | 'remove'): Prom
     throw options.url === undefined ? error : ofUrl(error)
   })
   try {
-    const isOurs = await triggersOfSource(source, sourcesBeside(source, settings.config))
+    const beside = sourcesBeside(source, settings.config)
+    const isOurs = await triggersOfSource(source, beside)
     const named = options.table ?? null
     const { tables, kept, statements } =
       what === 'install'
-        ? await planInstallation(client, { file, sql: await readMappingFile(file) }, named, isOurs)
+        ? await planInstallation(
+            client,
+            { file, sql: await readMappingFile(file) },
+            named,
+            // Another source may have named a table that no mapping reads.
+            table => isOurs(table) && (beside.length === 0 || table.isDisabled),
+          )
         : await planRemoval(client, named, isOurs)
     const remark =
       what === 'remove' && kept.length > 0 ? said(message('said.trigger_kept', { names: kept })) : null

@@ -621,13 +621,16 @@ test.each([
   expect(planned.json()).toMatchObject({ platform })
 })
 
-test('a full plan fails where the platform answers about nobody', async () => {
-  await using company = await createCompany({ employees: 3 })
-  await company.control('POST', 'faults', { operation: 'employee/get', httpStatus: 500 })
-  const planned = await run(['plan', '--full', '--json'], company.settings)
-  expect(planned).toMatchObject({ code: 1 })
-  expect(planned.json()).toEqual({ error: expect.anything() })
-})
+test.each([{ httpStatus: 500 }, { code: 1_000_240_002 }])(
+  'a full plan fails where the platform answers %j about all',
+  async fault => {
+    await using company = await createCompany({ employees: 3 })
+    await company.control('POST', 'faults', { operation: 'employee/get', ...fault })
+    const planned = await run(['plan', '--full', '--json'], company.settings)
+    expect(planned).toMatchObject({ code: 1 })
+    expect(planned.json()).toEqual({ error: expect.anything() })
+  },
+)
 
 test('a run of several employees is one run, in the audit too', async () => {
   const { run: id } = (await dirsync('resync', '--employee', 'e10172', 'e10173', '--json')).json()

@@ -229,8 +229,8 @@ async function sharedHr(deployment: Deployment, schema: string, mappings: Record
   }
 }
 
-const keptOn = (table: string) =>
-  `Kept on "public"."${table}", which other HR sources read, or may read. To remove it there too, name it with --table.`
+const keptOn = (...tables: string[]) =>
+  `Kept on ${tables.map(table => `"public"."${table}"`).join(', ')}, which other HR sources read, or may read. To remove it there too, name it with --table.`
 
 test('of the triggers in a database of several sources, each only of its own tables', async () => {
   await using deployment = await createDeployment()
@@ -264,21 +264,25 @@ test('a trigger on a table behind a view of another source is left alone, also w
   expect(await triggered()).toEqual(['bj', 'person'])
   expect(await remove('bj')).toMatchObject({ stdout: `Removed from 1 table.\n${keptOn('person')}\n` })
   expect(await install('bj')).toMatchObject({ code: 0 })
-  // Nor does it matter that the mapping of the other cannot be read.
+  // Whoever cannot tell its tables may read any.
   await writeFile(join(folder, 'sh.sql'), 'select nope from sh')
-  expect(await remove('bj')).toMatchObject({ stdout: `Removed from 1 table.\n${keptOn('person')}\n` })
+  expect(await remove('bj')).toMatchObject({ stdout: `${keptOn('bj', 'person')}\n` })
+  expect(await remove('bj', '--table', 'bj')).toMatchObject({ stdout: 'Removed from 1 table.\n' })
   expect((await about()).at(-1)).toEqual(none)
   expect(await remove('sh')).toMatchObject({ stdout: 'Removed from 1 table.\n' })
 })
 
 test('a trigger on a table that two sources read is removed where it is named, and else said to be kept', async () => {
   await using deployment = await createDeployment()
-  const { install, remove, triggered } = await sharedHr(
+  const { folder, install, remove, triggered } = await sharedHr(
     deployment,
     'create table person (userid text, name text)',
     { sh: 'select userid, name from person', bj: 'select userid, name from person' },
   )
   await install('sh')
+  await writeFile(join(folder, 'bj.sql'), 'select nope from person')
+  expect((await remove('sh')).stdout).toBe(`${keptOn('person')}\n`)
+  await writeFile(join(folder, 'bj.sql'), 'select userid, name from person')
   for (const source of ['sh', 'bj']) expect((await remove(source)).stdout).toBe(`${keptOn('person')}\n`)
   expect((await remove('sh', '--print')).stdout).toMatch(`-- ${keptOn('person')}\nbegin`)
   expect((await remove('sh', '--json')).json()).toMatchObject({ tables: [], kept: ['"public"."person"'] })
@@ -286,6 +290,18 @@ test('a trigger on a table that two sources read is removed where it is named, a
   expect(await triggered()).toEqual(['person'])
   expect((await remove('sh', '--table', 'person')).stdout).toBe('Removed from 1 table.\n')
   expect(await triggered()).toEqual([])
+})
+
+test('installing for one source leaves what another one has named', async () => {
+  await using deployment = await createDeployment()
+  const { install, triggered } = await sharedHr(
+    deployment,
+    'create table feed (userid text, name text); create table sh as table feed; create table bj as table feed',
+    { sh: 'select userid, name from sh', bj: 'select userid, name from bj' },
+  )
+  await install('sh', '--table', 'feed')
+  await install('bj')
+  expect(await triggered()).toEqual(['bj', 'feed'])
 })
 
 test('installing again removes a disabled trigger from a table that no source reads any more', async () => {

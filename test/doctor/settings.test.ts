@@ -40,7 +40,6 @@ test('no secret is shown, wherever it stands', () => {
   }
   env.OTEL_EXPORTER_OTLP_HEADERS = `authorization=${MARKER}`
   // What is no secret may still be an address with a password.
-  env.PLATFORM_BASE_URL = `https://user:${MARKER}@platform.example.com`
   env.NOTIFICATION_URL = `https://hr.example.com/n?token=${MARKER}`
   env.OTEL_EXPORTER_OTLP_ENDPOINT = `https://user:${MARKER}@collector.example.com`
   env.CONSOLE_TOKEN = `https://${MARKER}.example`

@@ -44,8 +44,8 @@ interface TriggerChange {
   statements: string[]
 }
 
-/** Whether the trigger on a table, qualified, is a source's to remove. */
-type IsOurs = (table: string) => boolean
+/** Whether the trigger on a table is a source's to remove. */
+type IsOurs = (table: TriggeredTable) => boolean
 
 /**
  * The statements that install the trigger, replacing an existing one.
@@ -66,7 +66,7 @@ export async function planInstallation(
   if (unfit.length > 0) throw new TriggerTableError(message('said.table_unfit', { names: unfit }))
   const schemas = [...new Set(tables.map(table => table.schema))]
   const own = tables.map(qualified)
-  const { kept, statements } = await removal(client, name => own.includes(name) || isOurs(name))
+  const { kept, statements } = await removal(client, table => own.includes(qualified(table)) || isOurs(table))
   return {
     kept,
     tables: tables.map(table => ({ table: qualified(table), names: table.useridColumn })),
@@ -92,12 +92,12 @@ export async function planRemoval(
 ): Promise<TriggerChange> {
   if (names === null) return removal(client, isOurs)
   const named = (await tablesNamed(client, names, [])).map(qualified)
-  return { ...(await removal(client, name => named.includes(name))), kept: [] }
+  return { ...(await removal(client, table => named.includes(qualified(table)))), kept: [] }
 }
 
 async function removal(client: pg.ClientBase, isTaken: IsOurs): Promise<TriggerChange> {
   const triggered = await triggeredTables(client)
-  const tables = triggered.filter(table => isTaken(qualified(table)))
+  const tables = triggered.filter(isTaken)
   const { rows: schemas } = await client.query(
     `select n.nspname as name from pg_proc p join pg_namespace n on n.oid = p.pronamespace
      where p.proname = $1
@@ -106,7 +106,7 @@ async function removal(client: pg.ClientBase, isTaken: IsOurs): Promise<TriggerC
   )
   return {
     tables: tables.map(table => ({ table: qualified(table), names: null })),
-    kept: triggered.map(qualified).filter(name => !isTaken(name)),
+    kept: triggered.filter(table => !isTaken(table)).map(qualified),
     statements: [
       ...tables.flatMap(table =>
         table.triggers.map(name => `drop trigger ${pg.escapeIdentifier(name)} on ${qualified(table)}`),
@@ -118,7 +118,7 @@ async function removal(client: pg.ClientBase, isTaken: IsOurs): Promise<TriggerC
 
 /**
  * Ours are the triggers on tables that no other source reads: on all of these where all tables of the others are known, else on those
- * that the source reads itself.
+ * that the source reads itself; none where another source's mapping cannot be read.
  * @param beside the other sources in the database
  */
 export async function triggersOfSource(
@@ -126,16 +126,24 @@ export async function triggersOfSource(
   beside: readonly SourceSettings[],
 ): Promise<IsOurs> {
   const others = await tablesRead(beside)
+  if (!others.areRead) return () => false
   const own = others.areAll ? null : (await tablesRead([source])).names
-  return name => !others.names.includes(name) && (own === null || own.includes(name))
+  return table => !others.names.includes(qualified(table)) && (own === null || own.includes(qualified(table)))
 }
 
-/** The tables that the sources read, qualified, as the user of each sees them, and whether none is unknown. */
+/**
+ * The tables that the sources read, qualified, as the user of each sees them; whether none is unknown, and whether all their mappings
+ * could be read.
+ */
 export async function tablesRead(
   sources: readonly SourceSettings[],
-): Promise<{ names: string[]; areAll: boolean }> {
-  const read = await Promise.all(sources.map(source => tablesReadBy(source).catch(() => [])))
-  return { names: read.flat().map(qualified), areAll: read.every(areAllKnown) }
+): Promise<{ names: string[]; areAll: boolean; areRead: boolean }> {
+  const read = await Promise.all(sources.map(source => tablesReadBy(source).catch(() => null)))
+  return {
+    names: read.flatMap(tables => tables ?? []).map(qualified),
+    areAll: read.every(tables => tables !== null && areAllKnown(tables)),
+    areRead: !read.includes(null),
+  }
 }
 
 async function tablesReadBy({ address, employeesSql: file }: SourceSettings): Promise<WatchedTable[]> {

@@ -104,7 +104,7 @@ test('in a database of several sources, one leaves the trigger of the others alo
   await install('bj.person_new')
   expect(await installed()).toEqual(['bj.person', 'bj.person_new', 'sh.person'])
 
-  const { statements, kept } = await planRemoval(client, null, name => name !== '"sh"."person"')
+  const { statements, kept } = await planRemoval(client, null, ({ schema }) => schema !== 'sh')
   await carryOut(client, statements)
   expect(kept).toEqual(['"sh"."person"'])
   expect(await installed()).toEqual(['sh.person'])
