@@ -90,10 +90,7 @@ export function rowsStatement(query: HrQuery, rowLimit: number): RowsStatement {
   const values = conditionsOf(query).map(condition =>
     isLike(condition) ? likePatterns(condition) : condition.values,
   )
-  const list = selectList(query, rowLimit + 1)
-  // A collation of HR's may group codes that are written differently.
-  const counted = list.map(text => `(${text})::text collate "C"`)
-  return { ...selectRows(query, query.counted ? counted : list, SQL), values }
+  return { ...selectRows(query, selectList(query, rowLimit + 1), SQL), values }
 }
 
 /** The statement that copies the rows of a query to the client. COPY takes no parameters: a query with keys cannot be copied. */
@@ -124,15 +121,17 @@ function keyText(column: MappedColumn, condition: KeyCondition, index: number): 
  * cast: casts would dominate a scan of a million rows.
  */
 function selectList(
-  { columns: names, mapping: { columns }, defaultEnterprise }: HrQuery,
+  { columns: names, mapping: { columns }, defaultEnterprise, counted }: HrQuery,
   longest?: number,
 ): string[] {
+  // A collation of HR's may group codes that are written differently.
+  const grouped = (text: string) => (counted ? `${text} collate "C"` : text)
   return names.map(name => {
     const column = columns.get(name)
-    if (name === 'enterprise_code') return enterpriseText(column, defaultEnterprise)
+    if (name === 'enterprise_code') return grouped(enterpriseText(column, defaultEnterprise))
     if (!column) return 'null'
     const text = columnText(name, column)
-    return longest === undefined || isShort(column.type) ? text : `left(${text}::text, ${longest})`
+    return longest === undefined || isShort(column.type) ? text : grouped(`left(${text}::text, ${longest})`)
   })
 }
 
