@@ -45,6 +45,19 @@ const {
   pending,
 } = groupUnderTest()
 
+/** Shanghai has E1 and E3, Beijing E2, with so many people each; all are in sync. */
+async function inSyncWithE3(each: number): Promise<HrSources> {
+  await hire(shanghai.pool, [...people('E1', each), ...people('E3', each, 'c')])
+  await hire(beijing.admin, people('E2', each, 'b'))
+  const hr = await settle([
+    source('shanghai', ['E1', 'E3'], shanghai.url),
+    source('beijing', ['E2'], beijing.url),
+  ])
+  for (const { name } of hr.all) await plan(hr, name)
+  await acknowledge(store)
+  return hr
+}
+
 describe('the sources change', () => {
   test('one that is added is not held for all its employees', async () => {
     await hire(shanghai.pool, people('E1', 10))
@@ -490,14 +503,7 @@ describe('the sources change', () => {
   })
 
   test('an enterprise that moves to another source is checked there', async () => {
-    await hire(shanghai.pool, [...people('E1', 5), ...people('E3', 5, 'c')])
-    await hire(beijing.admin, people('E2', 5, 'b'))
-    const hr = await settle([
-      source('shanghai', ['E1', 'E3'], shanghai.url),
-      source('beijing', ['E2'], beijing.url),
-    ])
-    for (const { name } of hr.all) await plan(hr, name)
-    await acknowledge(store)
+    await inSyncWithE3(5)
     await shanghai.pool.query(`delete from person where enterprise_code = 'E3'`)
     await hire(beijing.admin, people('E3', 5, 'c'))
     const moved = await settle([
@@ -683,14 +689,7 @@ describe('the sources change', () => {
   })
 
   test('a held plan sends nothing of an enterprise that has moved since', async () => {
-    await hire(shanghai.pool, [...people('E1', 10), ...people('E3', 10, 'c')])
-    await hire(beijing.admin, people('E2', 10, 'b'))
-    const hr = await settle([
-      source('shanghai', ['E1', 'E3'], shanghai.url),
-      source('beijing', ['E2'], beijing.url),
-    ])
-    for (const { name } of hr.all) await plan(hr, name)
-    await acknowledge(store)
+    const hr = await inSyncWithE3(10)
     // Shanghai hands its second company over before the file of HR_SOURCES says so.
     await shanghai.pool.query(
       `delete from person where userid in ('c1', 'c2', 'c3');
@@ -717,14 +716,7 @@ describe('the sources change', () => {
   })
 
   test('none of an enterprise that has moved waits for a decision about a run that is over', async () => {
-    await hire(shanghai.pool, [...people('E1', 10), ...people('E3', 10, 'c')])
-    await hire(beijing.admin, people('E2', 10, 'b'))
-    const hr = await settle([
-      source('shanghai', ['E1', 'E3'], shanghai.url),
-      source('beijing', ['E2'], beijing.url),
-    ])
-    for (const { name } of hr.all) await plan(hr, name)
-    await acknowledge(store)
+    const hr = await inSyncWithE3(10)
     await shanghai.pool.query(`update person set name = 'Changed' where enterprise_code = 'E3'`)
     await hire(shanghai.pool, people('E3', 1, 'new'))
     const held = await plan(hr, 'shanghai')
