@@ -50,7 +50,8 @@ export function startCommand(program: Command): void {
 Without DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL everything runs
 embedded, with its data in .dirsync/.
 With --once: exit 0 when every run is done, 1 when one failed or is held, or
-halts keep everything back, or employees who were in sync.
+when halts kept the platform from being asked about anyone, or about some who
+were in sync.
 
 Examples:
   dirsync start                       the whole service in one process

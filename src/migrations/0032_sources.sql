@@ -6,13 +6,15 @@ select pg_advisory_xact_lock(1952541804); -- 'tall'
 -- earlier from later, whatever the clock does.
 
 alter table dirsync.hr_source add column codes_since bigint, add column codes_since_at timestamptz;
-comment on column dirsync.hr_source.codes_since_at is 'When the source got them.';
 comment on column dirsync.hr_source.codes_since is
   'The newest run when the source got its present enterprises: what it read by then is out of date. Null: that was before this was kept.';
+comment on column dirsync.hr_source.codes_since_at is
+  'When the source got its present enterprises. Null: that was before this was kept.';
 alter table dirsync.deployment add column one_hr_since bigint, add column one_hr_since_at timestamptz;
-comment on column dirsync.deployment.one_hr_since_at is 'When there was.';
 comment on column dirsync.deployment.one_hr_since is
   'The newest run when there was one HR system once more, after several sources. Null: there never were several before.';
+comment on column dirsync.deployment.one_hr_since_at is
+  'When there was one HR system once more, after several sources. Null: there never were several before, or it was before this was kept.';
 
 -- A user, password or parameters in the platform's address were never sent. They are refused now, and are no part of the account.
 update dirsync.deployment

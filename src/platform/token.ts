@@ -20,7 +20,7 @@ export interface TokenStore {
   /**
    * Gets a token, creating one only when the stored one will not do. Concurrent callers wait and get the same new token. A
    * creation is counted before it is tried.
-   * @param usable not for null, of which a store may ask all the same
+   * @param usable whether the stored token will do; false for null, which a store may pass where none is stored
    * @throws TokenFuseError when the hour's creations are used up; other errors reach whoever makes a call as they are
    */
   refresh(

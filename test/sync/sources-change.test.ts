@@ -14,6 +14,7 @@ import { requestDueRetries } from '../../src/sync/cases/retries.ts'
 import { claimDeployment } from '../../src/sync/health/deployment.ts'
 import { countDoubted, noteStatuses } from '../../src/sync/health/figures.ts'
 import { claim } from '../../src/sync/outbox/claim.ts'
+import { areSomeUnasked } from '../../src/sync/outbox/employee.ts'
 import { type Run, readRun, requestRun } from '../../src/sync/runs/run.ts'
 import { requestScheduledRun } from '../../src/sync/runs/run-requests.ts'
 import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
@@ -713,6 +714,18 @@ describe('the sources change', () => {
     })
     expect(await employees()).toMatchObject([{ vanished: 0 }, { vanished: 0 }, { vanished: 0 }])
     expect(await pending()).toHaveLength(10)
+  })
+
+  test('what a removed one had does not hide that all others are halted', async () => {
+    await hire(shanghai.pool, people('E1', 2))
+    await hire(beijing.admin, people('E2', 2, 'b'))
+    const hr = await settle(both())
+    for (const { name } of hr.all) await plan(hr, name)
+    await acknowledge(store)
+    await settle([source('shanghai', ['E1'], shanghai.url)])
+    expect(await areSomeUnasked(store.pool)).toBe(false)
+    await plant(store, 'halt', { scope: 'E1', category: 'enterprise_code', message: 'm', remedy: 'r' })
+    expect(await areSomeUnasked(store.pool)).toBe(true)
   })
 
   test('none of an enterprise that has moved waits for a decision about a run that is over', async () => {

@@ -86,7 +86,7 @@ export function enterprisesIn(table: 'employee' | 'department' | 'payment_order'
 
 /** SQL: those of employees whom an HR source has, as `enterprise_code`. */
 export const ENTERPRISES_WITH_SOURCE = `
-  select enterprise_code from (select code as enterprise_code from (${enterprisesIn('employee')}) known) k
+  select enterprise_code from (${enterprisesIn('employee')}) k (enterprise_code)
   where ${hasSource('k')}`
 
 /** The enterprise codes in use, the deployment's own among them. */
@@ -99,13 +99,13 @@ export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promi
 }
 
 /**
- * Whether the platform was not asked about everyone who counts as in sync, or about no one: a halt takes work out of its run, and
- * may be over before that is sent.
+ * Whether a halt kept the platform from being asked about anyone at all, or about some who still count as in sync: it takes work out of
+ * its run, and may be over before that is sent.
  */
 export async function areSomeUnasked(db: Pool): Promise<boolean> {
   const { rowCount } = await db.query(
-    `(select from (${enterprisesIn('employee')}) known
-      having bool_and(exists (select from dirsync.halt h where h.scope = known.code)))
+    `(select from (${ENTERPRISES_WITH_SOURCE}) known
+      having bool_and(exists (select from dirsync.halt h where h.scope = known.enterprise_code)))
      union all
      (select from dirsync.pending p
       join dirsync.employee e on e.enterprise_code = p.enterprise_code and e.userid = p.entity_key

@@ -37,8 +37,8 @@ export const help: Readonly<Record<string, string>> = {
   'sync everything once, print a summary and end': '全部同步一次，显示汇总后结束',
   'print the summary as JSON': '以 JSON 输出汇总',
   'embedded: forget all data and start over': '内嵌运行时：清除全部数据，重新开始',
-  'Without DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL everything runs embedded, with its data in .dirsync/. With --once: exit 0 when every run is done, 1 when one failed or is held, or halts keep everything back, or employees who were in sync.':
-    '未设置 DATABASE_URL、HR_DATABASE_URL 和 PLATFORM_BASE_URL 时，全部内嵌运行，数据在 .dirsync/ 中。使用 --once 时：全部同步任务完成则退出码为 0；有任务失败或待审批，或因停止而全部未处理，或有已一致的员工未能核对则为 1。',
+  'Without DATABASE_URL, HR_DATABASE_URL and PLATFORM_BASE_URL everything runs embedded, with its data in .dirsync/. With --once: exit 0 when every run is done, 1 when one failed or is held, or when halts kept the platform from being asked about anyone, or about some who were in sync.':
+    '未设置 DATABASE_URL、HR_DATABASE_URL 和 PLATFORM_BASE_URL 时，全部内嵌运行，数据在 .dirsync/ 中。使用 --once 时：全部同步任务完成则退出码为 0；有任务失败或待审批，或因停止而未能向平台核对任何员工或部分已同步的员工，则为 1。',
   'the whole service in one process': '在一个进程中运行整个服务',
   'one more worker beside it': '再增加一个工作进程',
   'sync once, for a cron job of your own': '只同步一次，供您自己的定时任务调用',
@@ -311,7 +311,7 @@ export const help: Readonly<Record<string, string>> = {
     '该用户需要对 schema 有 CREATE 权限，且须拥有这些表或有权在其上创建触发器。通知只包含员工 ID。',
   'remove what install-trigger installed': '移除 install-trigger 所安装的内容',
   'from these tables, instead of those that no other HR source reads':
-    '从这些表移除，而不是其他人事数据源都不读取的表',
+    '只从这些表移除；默认移除其他人事数据源均不读取的表上的触发器',
   'say who may use the console: add, list, disable, enable, password, role, notices, sign-out, link, rebind':
     '管理控制台用户：add、list、disable、enable、password、role、notices、sign-out、link、rebind',
   'A viewer looks, a reviewer decides about cases, an operator starts and stops runs, an admin moves money and sees the audit; each may do what those before may. Whoever signs in at the identity provider (OIDC_ISSUER) needs no user here, and is listed once signed in.':
