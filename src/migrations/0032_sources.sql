@@ -120,3 +120,39 @@ $function$, _columns);
             where state <> 'resolved' group by %1$s$insert$,
     _columns);
 end $do$;
+
+-- Only what is retried by itself has a time for it.
+create or replace view dirsync.failure as
+select *
+from (
+  select id, enterprise_code, entity, entity_key, operation, nullif(field, '') as field, category,
+         platform_code, message, remedy, blocked_by, occurrences, first_failed_at, last_failed_at, state,
+         case when (operation not in ('update-employee', 'delete-department', 'bind-openid')
+                    or not exists (select from dirsync.hr_source)
+                    or exists (select from dirsync.hr_source h where d.enterprise_code = any (h.enterprise_codes)))
+                and not exists (select from dirsync.job_schedule
+                                where job = 'retry-due' and (paused_at is not null or interval_seconds is null))
+              then next_retry_at end as next_retry_at, swap_id
+  from dirsync.dead_letter d
+  where state not in ('resolved', 'ignored')
+  union all
+  select null, enterprise_code, 'refund', outer_refund_no, 'send-refund', null, 'outcome_unknown',
+         platform_code, coalesce(message, '{"key": "said.carried_out_unknown"}'),
+         jsonb_build_object(
+           'key', case when waits then 'said.refund_resolve' else 'said.refund_by_itself' end,
+           'values', jsonb_build_object('number', outer_refund_no)),
+         null, 1, sent_at, sent_at, case when waits then 'open' else 'retry_scheduled' end,
+         next_settle_at, null::bigint
+  from dirsync.refund,
+       lateral (select next_settle_at is null or left_to_person_at is not null as waits) as person
+  where state = 'unknown'
+  union all
+  select null, enterprise_code, 'topup', external_code, 'send-topup', null, 'outcome_unknown',
+         platform_code, coalesce(message, '{"key": "said.carried_out_unknown"}'),
+         jsonb_build_object('key', 'said.topup_resolve',
+                            'values', jsonb_build_object('number', external_code)),
+         null, 1, sent_at, sent_at, 'open', null, null
+  from dirsync.topup
+  where state = 'unknown'
+) as failed
+order by state <> 'open', last_failed_at desc, id desc;

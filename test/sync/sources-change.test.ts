@@ -450,14 +450,17 @@ describe('the sources change', () => {
       let exported = 0
       for await (const { next_retry_at } of everyCase(store.pool, {}, 'latest'))
         if (next_retry_at !== null) exported += 1
+      const [review] = await store.rows<{ n: number }>(
+        'select count(next_retry_at)::int as n from dirsync.failed_syncs',
+      )
       return {
-        exported,
+        ...{ exported, reviewed: review?.n },
         cases_that_wait: result.cases_that_wait,
         groups: groups.reduce((sum, { waiting }) => sum + waiting, 0),
-        retried: items.filter(({ has_source }) => has_source).length,
+        retried: items.filter(({ next_retry_at }) => next_retry_at !== null).length,
       }
     }
-    expect(await told()).toEqual({ exported: 0, cases_that_wait: 0, groups: 0, retried: 0 })
+    expect(await told()).toEqual({ exported: 0, reviewed: 0, cases_that_wait: 0, groups: 0, retried: 0 })
 
     await store.pool.query(`update dirsync.dead_letter set next_retry_at = now()`)
     expect(await requestDueRetries(store.pool)).toBeNull()
@@ -465,7 +468,12 @@ describe('the sources change', () => {
     await settle(both())
     expect(await requestDueRetries(store.pool)).not.toBeNull()
     expect(await caseStory(store.pool, id)).toMatchObject({ has_source: true })
-    expect(await told()).toEqual({ exported: 3, cases_that_wait: 2, groups: 2, retried: 3 })
+    const everything = { exported: 3, reviewed: 3, cases_that_wait: 2, groups: 2, retried: 3 }
+    expect(await told()).toEqual(everything)
+    await store.pool.query(
+      `insert into dirsync.job_schedule (job, expression, next_due_at) values ('retry-due', 'off', now())`,
+    )
+    expect(await told()).toEqual({ ...everything, exported: 0, reviewed: 0, retried: 0 })
   })
 
   test('a run of one whom dirsync knows, and whose enterprise no source has, says so', async () => {

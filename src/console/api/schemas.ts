@@ -15,7 +15,7 @@ import { BulkPage } from '../bulk/query.ts'
 import { BulkResult, BulkRow } from '../bulk/read.ts'
 import { DeadLetter, DeadLetterEvent } from '../cases/dead-letter.ts'
 import { CaseGroups, CaseList } from '../cases/query.ts'
-import { CaseGroup, CaseStory, ListedCase } from '../cases/read.ts'
+import { CaseGroup, CaseStory } from '../cases/read.ts'
 import { CaseView } from '../cases/views.ts'
 import { DeletionsResult, DepartmentsResult } from '../departments/query.ts'
 import { Department, DepartmentStep } from '../departments/read.ts'
@@ -49,7 +49,7 @@ import { DoctorResult, SettingsResult } from '../settings/query.ts'
 const NAMES: Readonly<Record<string, z.ZodType>> = {
   Problem: ProblemDocument,
   // Cases
-  Case: ListedCase,
+  Case: DeadLetter,
   CaseDetails: CaseStory,
   CaseEvent: DeadLetterEvent,
   ChangedField: DeadLetter.shape.changed_fields.element,

@@ -318,7 +318,7 @@ function columnOf(
       return {
         title,
         spare: true,
-        of: row => (row.next_retry_at && row.has_source ? { since: row.next_retry_at } : null),
+        of: row => row.next_retry_at && { since: row.next_retry_at },
         sort: sort('next_try', 'next_try_backwards'),
       }
     case 'assignee':

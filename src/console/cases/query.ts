@@ -14,7 +14,6 @@ import {
   countCases,
   fewCases,
   groupCases,
-  ListedCase,
   listCasesPage,
   orderFor,
 } from './read.ts'
@@ -59,7 +58,7 @@ export const ListInput = FilterInput.extend({
 export type ListInput = z.output<typeof ListInput>
 
 export const CaseList = z.object({
-  ...listOf(ListedCase).shape,
+  ...listOf(DeadLetter).shape,
   count: z.int().describe('How many match, up to 10,000'),
   more: z.boolean().describe('true: more than `count` match'),
   arrival: Arrival.nullable().describe(

@@ -18,7 +18,7 @@ import {
   statesOf,
 } from '../../sync/cases/case-filter.ts'
 import { FOR_A_PERSON, isOneOf, openStates, UNRESOLVED } from '../../sync/cases/cases.ts'
-import { areRetriesStopped, CAN_BE_RETRIED, IS_LEFT_ALONE } from '../../sync/cases/retries.ts'
+import { areRetriesStopped, CAN_BE_RETRIED, IS_LEFT_ALONE, NEXT_TRY } from '../../sync/cases/retries.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/health/figures.ts'
 import { HELD_DECISION } from '../../sync/outbox/employee.ts'
 import { haltWhere, isInForceFor } from '../../sync/outbox/halts.ts'
@@ -111,9 +111,8 @@ interface PageOptions {
   few?: Few
 }
 
-/** What a list shows of a case. */
-export const ListedCase = DeadLetter.extend({ has_source: HasSource })
-type ListedCase = z.infer<typeof ListedCase>
+/** The columns of a case in lists. Of two with one name, the latter counts. */
+const SHOWN = `d.*, ${NEXT_TRY}`
 
 /** Up to this many cases are sorted on demand; more are read in order, until the page is full. */
 const FEW = 10_000
@@ -126,7 +125,7 @@ export async function listCasesPage(
   db: Pool,
   filter: CaseFilter,
   { after, limit, order = 'latest', few: known }: PageOptions,
-): Promise<Paged<ListedCase>> {
+): Promise<Paged<DeadLetter>> {
   const { by, direction } = CASE_ORDERS[orderFor(filter, order)]
   const { sql, position, key, value } = BY[by]
   const { values, place } = placeholders()
@@ -147,11 +146,11 @@ export async function listCasesPage(
   const lanes = few === null ? lanesOf(filter, by, place) : null
   const lane = lanes && `select f.id, f.at from ${lanes.each} cross join lateral (${found(lanes.has)}) f`
   const page = lane ?? found(`d.id = any (${place(few)})`)
-  const { rows } = await db.query<ListedCase & { cursor_key: number | string }>(
+  const { rows } = await db.query<DeadLetter & { cursor_key: number | string }>(
     `with page as materialized (
        select id, at from (${page}) found order by at ${direction}, id ${direction} limit ${most}
      )
-     select d.*, ${CAN_BE_RETRIED} as has_source, ${key('page.at')} as cursor_key
+     select ${SHOWN}, ${key('page.at')} as cursor_key
      from page join dirsync.dead_letter d on d.id = page.id
      order by page.at ${direction}, page.id ${direction}`,
     values,
@@ -169,9 +168,7 @@ export async function* everyCase(db: Pool, filter: CaseFilter, order: CaseOrder)
   const ids = await everyIdOf(db, filter, CASE_ORDERS[orderFor(filter, order)])
   for (let at = 0; at < ids.length; at += EXPORT_PAGE) {
     const { rows } = await db.query<DeadLetter>(
-      // Of two columns of a name, the latter counts.
-      `select d.*, case when ${CAN_BE_RETRIED} then d.next_retry_at end as next_retry_at
-       from dirsync.dead_letter d where d.id = any ($1) order by array_position($1::bigint[], d.id)`,
+      `select ${SHOWN} from dirsync.dead_letter d where d.id = any ($1) order by array_position($1::bigint[], d.id)`,
       [ids.slice(at, at + EXPORT_PAGE)],
     )
     yield* rows
@@ -508,7 +505,7 @@ async function unresolvedCasesOf(
 ): Promise<CaseLine[]> {
   const { rows } = await db.query<CaseLine>(
     `select id, operation, field, category, platform_code, state, message, occurrences, first_failed_at,
-            last_failed_at, next_retry_at, assignee
+            last_failed_at, ${NEXT_TRY}, assignee
      from dirsync.dead_letter d
      where enterprise_code = $1 and entity_key = $2 and id <> $3 and ${UNRESOLVED}
      order by last_failed_at desc, id desc limit ${OTHERS}`,

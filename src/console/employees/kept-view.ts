@@ -67,10 +67,7 @@ export function storyBlocks(ask: Ask, employee: EmployeeResult): Block[] {
   ]
 }
 
-function casesOf(
-  { t }: Ask,
-  { dead_letters, enterprise_code: enterpriseCode, has_source, retries_stopped }: EmployeeResult,
-): Block {
+function casesOf({ t }: Ask, { dead_letters, enterprise_code: enterpriseCode }: EmployeeResult): Block {
   const table = tableOf(
     dead_letters,
     [
@@ -105,8 +102,7 @@ function casesOf(
       {
         title: t('employees.next_try'),
         spare: true,
-        of: ({ next_retry_at }) =>
-          next_retry_at && has_source && !retries_stopped ? { since: next_retry_at } : null,
+        of: ({ next_retry_at }) => next_retry_at && { since: next_retry_at },
       },
     ],
     { caption: t('employees.cases'), to: ({ id }) => `/cases/${id}` },

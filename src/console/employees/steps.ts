@@ -178,7 +178,7 @@ function ofAttempt(attempt: Attempt, story: EmployeeStory): Five {
       return [READ, IN_SCOPE, PASSED, NOT_NEEDED, say('done', 'sent_deleted')]
     case 'awaiting_activation': {
       const about = caseOf(attempt, story, 'not_on_platform')
-      return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_absent', next(about, story), about), LATER]
+      return [READ, IN_SCOPE, PASSED, say('waiting', 'asked_absent', next(about), about), LATER]
     }
     case 'left':
       return [READ, outOfScope(story), PASSED_AS_LEFT, say('done', 'asked_absent'), NOTHING]
@@ -357,11 +357,6 @@ function caseOf(attempt: Attempt, { dead_letters }: EmployeeStory, category?: st
   )
 }
 
-function next(
-  about: Case | undefined,
-  { has_source, retries_stopped }: EmployeeStory,
-): Record<string, string> {
-  return about?.next_retry_at && has_source && !retries_stopped
-    ? { next: about.next_retry_at.toISOString() }
-    : {}
+function next(about: Case | undefined): Record<string, string> {
+  return about?.next_retry_at ? { next: about.next_retry_at.toISOString() } : {}
 }

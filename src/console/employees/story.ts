@@ -3,7 +3,7 @@ import type { FieldBlock } from '../../directory/difference.ts'
 import { type EmployeeField, type EmployeeKey, keyText } from '../../directory/employee.ts'
 import type { Pool } from '../../lib/database.ts'
 import { latestOrdersOf } from '../../mirrors/payment-order.ts'
-import { RETRIES_STOPPED } from '../../sync/cases/retries.ts'
+import { NEXT_TRY, RETRIES_STOPPED } from '../../sync/cases/retries.ts'
 import { IS_CASE_OF_BLOCK } from '../../sync/cases/withheld.ts'
 import { employeeStatus, SHOWN_EMPLOYEE_STATUSES } from '../../sync/health/figures.ts'
 import { blocksOf, HAD_LEFT, type OpenCase, openCasesOf } from '../../sync/outbox/claim.ts'
@@ -195,7 +195,7 @@ export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<Emp
       ),
       read<EmployeeStory['dead_letters'][number]>(
         `select id, entity, operation, field, category, state, message, remedy, blocked_by, occurrences,
-                last_failed_at, next_retry_at, holder_has_changed
+                last_failed_at, ${NEXT_TRY}, holder_has_changed
          from (select d.*, dirsync.holder_has_changed(d) as holder_has_changed from dirsync.dead_letter d
                where enterprise_code = $1 and entity_key = $2 and entity = 'employee'
                union all

@@ -181,10 +181,11 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
           title: t('employees.now.awaiting_activation'),
           todo: t('employees.now.awaiting_activation.remedy'),
           next:
-            at &&
-            (employee.retries_stopped
-              ? joined(retriesStopped(ask), ' ')
-              : asSentence(ask, t('employees.asked_again'), { since: at })),
+            first === undefined || first.state === 'retrying'
+              ? null
+              : employee.retries_stopped
+                ? joined(retriesStopped(ask), ' ')
+                : at && asSentence(ask, t('employees.asked_again'), { since: at }),
         },
       ]
     }

@@ -82,6 +82,18 @@ const TOO_FAR = `now() + interval '${LONGEST_REST_MS} milliseconds'`
  */
 export const CAN_BE_RETRIED = `(d.operation not in ('update-employee', 'delete-department', 'bind-openid') or ${hasSource('d')})`
 
+/** SQL: whether no case is retried when it is due: the cron job that does it is paused or off. */
+export const RETRIES_STOPPED = `exists (
+  select from dirsync.job_schedule where job = 'retry-due' and (paused_at is not null or interval_seconds is null))`
+
+export async function areRetriesStopped(db: Pool): Promise<boolean> {
+  const { rows } = await db.query<{ stopped: boolean }>(`select ${RETRIES_STOPPED} as stopped`)
+  return onlyRow(rows).stopped
+}
+
+/** SQL: when case `d` is retried by itself; null: it is not. */
+export const NEXT_TRY = `case when ${CAN_BE_RETRIED} and not ${RETRIES_STOPPED} then d.next_retry_at end as next_retry_at`
+
 /**
  * Requests a retry of every case that is due by itself, and of every case about a field whose probe is due, whatever a person
  * decided about it; and for the cases that have ended of fields that are still withheld. Returns the run's number; null when
@@ -115,15 +127,6 @@ export async function requestDueRetries(db: Pool): Promise<number | null> {
   )
   if (rows.length > 0) await db.query(`select pg_notify('dirsync', 'run')`)
   return rows[0]?.id ?? null
-}
-
-/** SQL: whether no case is retried when it is due: the cron job that does it is paused or off. */
-export const RETRIES_STOPPED = `exists (
-  select from dirsync.job_schedule where job = 'retry-due' and (paused_at is not null or interval_seconds is null))`
-
-export async function areRetriesStopped(db: Pool): Promise<boolean> {
-  const { rows } = await db.query<{ stopped: boolean }>(`select ${RETRIES_STOPPED} as stopped`)
-  return onlyRow(rows).stopped
 }
 
 /**
