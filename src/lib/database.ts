@@ -111,6 +111,9 @@ export const SESSION_SETTINGS = `
                ('IntervalStyle', 'postgres')) as wanted (name, value)
   join pg_settings using (name)`
 
+/** SQL: a time, unless it is of the future: then the clock was put back, and what happened at that time may be out of date. */
+export const ifPast = (time: string) => `case when ${time} <= now() then ${time} end`
+
 /**
  * On many servers any user may create functions in the schema `public`, and one that fits a call better than PostgreSQL's own would be
  * run with our rights. Our statements name the schema `dirsync`. A statement rather than a start-up option, which poolers refuse.

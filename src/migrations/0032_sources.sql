@@ -2,8 +2,8 @@
 lock table dirsync.dead_letter in share row exclusive mode;
 select pg_advisory_xact_lock(1952541804); -- 'tall'
 
--- A source that gets its enterprises back must not go on where it was: another one may have sent their rows since. Runs tell
--- earlier from later, whatever the clock does.
+-- A source that gets its enterprises back must not go on where it was: another one may have sent their rows since. Runs tell what
+-- it has read since, whatever the clock does; alerts go by the time, unless that is of the future.
 
 alter table dirsync.hr_source add column codes_since bigint, add column codes_since_at timestamptz;
 comment on column dirsync.hr_source.codes_since is

@@ -1,4 +1,4 @@
-import type { ClientBase, Pool } from '../lib/database.ts'
+import { type ClientBase, ifPast, type Pool } from '../lib/database.ts'
 import { storableRows } from '../lib/storable.ts'
 import type { ShortList } from '../platform/client.ts'
 import type { PaymentOrder } from '../platform/operations/payment-order.ts'
@@ -161,9 +161,6 @@ const READ_AGAIN_AFTER_DAYS = 7
 /** Whether an order `o` can no longer change: reversed, or refunded in full. */
 const IS_FINAL = `(o.status = 7
   or o.status = 6 and o.refund_amount >= coalesce(o.pay_amount, o.total_amount))`
-
-/** SQL: a time, unless it is of the future: then the clock was put back, and what happened at that time may be out of date. */
-const ifPast = (time: string) => `case when ${time} <= now() then ${time} end`
 
 /**
  * Days outside the window to read, newest first: those that were not read after their end, because dirsync or the platform was

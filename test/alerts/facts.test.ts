@@ -530,6 +530,27 @@ describe('runs that are overdue', () => {
     expect(await rules()).toContain('source_suspect changes shanghai')
   })
 
+  test('and suspect, where an HR source got its enterprises by a clock that was put back since', async () => {
+    await plant(store, 'deployment', { base_url: 'b', app_id: 'a', enterprise_code: '', since: '-infinity' })
+    for (const hr_source of ['', 'shanghai']) {
+      await goodRun(60, { hr_source, requested_at: minutesAgo(60) })
+      await goodRun(60, { hr_source, kind: 'full' })
+    }
+    const rest = { requested_at: minutesAgo(6), planned_at: minutesAgo(6) }
+    const suspect = (hr_source: string) =>
+      plantRun(store, { hr_source, state: 'source_suspect', ...rest, finished_at: minutesAgo(5) })
+    await claimSources(store.pool, [SHANGHAI])
+    await suspect('shanghai')
+    expect(await found()).toEqual([])
+    await sql(`update dirsync.hr_source set codes_since_at = now() + interval '2 days'`)
+    expect(await rules()).toEqual(['source_suspect changes shanghai', 'run_overdue changes shanghai'])
+    await claimSources(store.pool, [])
+    await suspect('')
+    expect(await found()).toEqual([])
+    await sql(`update dirsync.deployment set one_hr_since_at = now() + interval '2 days'`)
+    expect(await rules()).toEqual(['source_suspect changes', 'run_overdue changes'])
+  })
+
   test('not at once after a halt, or after a decision about a held run', async () => {
     await goodRun(600)
     await raiseHalt(

@@ -1,4 +1,4 @@
-import { onlyRow, type Pool } from '../../lib/database.ts'
+import { ifPast, onlyRow, type Pool } from '../../lib/database.ts'
 import { RECENT_CREATIONS } from '../../platform/token-store.ts'
 import type { JobOperation } from '../../queue/job.ts'
 import type { Said } from '../../texts/message.ts'
@@ -218,8 +218,7 @@ const suspectChecks = (kind: string, runs: Runs) => `
       where ${runs.which} and r.hr_source = s.name and suspect_since is not null
         -- One that is held is checked again whatever enterprises the source has.
         and (finished_at is null or checked_at > coalesce(${codesSinceAt('s.name')}, '-infinity'))
-        and checked_at > coalesce(greatest(case when passed.planned_until <= now() then passed.planned_until end,
-                                           checked.read_until), '-infinity')) found`
+        and checked_at > coalesce(greatest(${ifPast('passed.planned_until')}, checked.read_until), '-infinity')) found`
 
 /** SQL: the same of employees, and of departments. */
 export const SUSPECT_CHECKS = `(${suspectChecks('changes', RUNS_OF_EVERYBODY)}

@@ -1,6 +1,6 @@
 import type { SourceStatistics } from '../../directory/hash.ts'
 import type { SourceScope } from '../../hr/sources.ts'
-import { type ClientBase, onlyRow, type Pool } from '../../lib/database.ts'
+import { type ClientBase, ifPast, onlyRow, type Pool } from '../../lib/database.ts'
 import { ACCOUNT_SINCE, EMPLOYEE_KINDS_SQL, OF_EVERYBODY } from './run.ts'
 
 /** What earlier runs have found, which a later one is compared with. */
@@ -20,10 +20,10 @@ const codesSince = (source: string) =>
   `greatest((select codes_since from dirsync.hr_source where name = ${source}),
             (select one_hr_since from dirsync.deployment), 0)`
 
-/** SQL: when that was; null: before it was kept, or never. @param source SQL of its name */
+/** SQL: when that was; null: never, before it was kept, or by a clock that was put back since. @param source SQL of its name */
 export const codesSinceAt = (source: string) =>
-  `greatest((select codes_since_at from dirsync.hr_source where name = ${source}),
-            (select one_hr_since_at from dirsync.deployment))`
+  `greatest((select ${ifPast('codes_since_at')} from dirsync.hr_source where name = ${source}),
+            (select ${ifPast('one_hr_since_at')} from dirsync.deployment))`
 
 /** Whether there were several sources before the only HR: what is known of them tells what it should deliver. */
 export async function followsSeveral(db: ClientBase): Promise<boolean> {
