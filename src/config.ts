@@ -249,8 +249,8 @@ function isSecret(name: string): boolean {
   return 'secret' in setting
 }
 
-/** A password or parameter in an address; the content of HR_SOURCES' file in place of its path. */
-const MAY_BE_SECRET = /\/\/.*(?:@|\?.*=)|^\s*[[{]/s
+/** A password or parameter in an address, even a mistyped one; the content of HR_SOURCES' file in place of its path. */
+const MAY_BE_SECRET = /@|\?.*=|^\s*[[{]/s
 
 /** What is wrong with the value of a setting, which is shown unless it is null or may be secret. */
 function holding(name: string, value: string | null | undefined, wanted: Said): Message {

@@ -225,6 +225,15 @@ describe('a wrong value is one sentence: the variable, what it holds and what it
     expect(complaintAbout({ [name]: value })).toBe(`${name} holds (secret) but ${wanted}`)
   })
 
+  test.each(['https:/u:hush@host', 'u:hush@host', 'https:/host/?key=hush', 'host?key=hush'])(
+    'a password in what is no address is not shown: %s',
+    held => {
+      expect(complaintAbout({ PLATFORM_BASE_URL: held })).toBe(
+        'PLATFORM_BASE_URL holds (secret) but should be an address beginning with http:// or https://',
+      )
+    },
+  )
+
   test.each([
     ['PLATFORM_BASE_URL', 'platform.example', 'should be an address beginning with http:// or https://'],
     ['PLATFORM_BASE_URL', 'ftp://platform', 'should be an address beginning with http:// or https://'],
