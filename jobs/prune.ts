@@ -82,10 +82,11 @@ const OLD = {
       and id < (select coalesce(max(id), 0) from dirsync.sync_run s
                 where read_all and source is not null and state = 'done'
                   and (s.hr_source = t.hr_source or t.kind not in ${EMPLOYEE_KINDS_SQL}))
-      -- By the last good one of its kind a rare schedule is not overdue.
-      and id is distinct from (select max(id) from dirsync.sync_run s
-                               where ${OF_EVERYBODY} and s.kind = t.kind and s.hr_source = t.hr_source
-                                 and state = 'done')
+      -- By the last good one of its kind a rare schedule is not overdue. One of another kind would be looked for among all runs.
+      and (t.kind not in ${EMPLOYEE_KINDS_SQL}
+           or id is distinct from (select max(id) from dirsync.sync_run s
+                                   where ${OF_EVERYBODY} and s.kind = t.kind and s.hr_source = t.hr_source
+                                     and state = 'done'))
     -- HR's trigger may request a run every second, retries one every ten seconds: their attempts go as soon.
     or (kind = 'changes' and keys <> '{}' or kind = 'retry' and requested_by = 'cron')
       and finished_at < now() - interval '${ATTEMPTS_KEPT_DAYS} days'
