@@ -11,6 +11,8 @@ import {
   script,
   TriggerRefusedError,
   TriggerTableError,
+  tableSql,
+  tableWord,
   triggersOfSource,
 } from '../hr/postgres/trigger.ts'
 import { createLogger } from '../lib/logger.ts'
@@ -118,10 +120,12 @@ async function change(options: TriggerOptions, what: 'install' | 'remove'): Prom
           )
         : await planRemoval(client, named, isOurs)
     const remark =
-      what === 'remove' && kept.length > 0 ? said(message('said.trigger_kept', { names: kept })) : null
+      what === 'remove' && kept.length > 0
+        ? said(message('said.trigger_kept', { names: kept.map(tableWord) }))
+        : null
     const isPrinted = options.print || options.dryRun
     if (!isPrinted) await carryOut(client, statements)
-    if (options.json) return printJson({ tables, kept, statements, done: !isPrinted })
+    if (options.json) return printJson({ tables, kept: kept.map(tableSql), statements, done: !isPrinted })
     if (isPrinted) {
       // A line break in the name of a table would end the comment.
       if (remark !== null) print(`-- ${remark.replaceAll(/\s+/g, ' ')}`)

@@ -3,7 +3,7 @@ import { connectPlatform, connectSource, hrServerOf, sourcesBeside } from '../co
 import { readMappingFile } from '../hr/mapping.ts'
 import { isHeard } from '../hr/postgres/change-listener.ts'
 import { connectClient } from '../hr/postgres/connection.ts'
-import { tablesRead, triggeredTables, triggersOf } from '../hr/postgres/trigger.ts'
+import { tablesRead, tableWord, triggeredTables, triggersOf } from '../hr/postgres/trigger.ts'
 import type { TableReadWhole } from '../hr/server.ts'
 import { type HrSource, HrUnavailableError, MappingError, usable } from '../hr/source.ts'
 import type { SourceSettings } from '../hr/source-list.ts'
@@ -219,7 +219,7 @@ async function examineTrigger(
       await tablesRead(sourcesBeside(settings, config)),
     )
     if (tables.length === 0) return none
-    const namesOf = (some: typeof tables) => some.map(({ schema, name }) => `${schema}.${name}`).join(', ')
+    const namesOf = (some: typeof tables) => some.map(tableWord).join(', ')
     const names = namesOf(tables)
     const disabled = namesOf(tables.filter(({ isDisabled }) => isDisabled))
     if (disabled !== '')

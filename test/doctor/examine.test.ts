@@ -230,7 +230,7 @@ async function sharedHr(deployment: Deployment, schema: string, mappings: Record
 }
 
 const keptOn = (...tables: string[]) =>
-  `Kept on ${tables.map(table => `"public"."${table}"`).join(', ')}, which other HR sources read, or may read. To remove it there too, name it with --table.`
+  `Kept on ${tables.map(table => `public.${table}`).join(', ')}, which other HR sources read, or may read. To remove it there too, name it with --table.`
 
 test('of the triggers in a database of several sources, each only of its own tables', async () => {
   await using deployment = await createDeployment()
@@ -290,6 +290,28 @@ test('a trigger on a table that two sources read is removed where it is named, a
   expect(await triggered()).toEqual(['person'])
   expect((await remove('sh', '--table', 'person')).stdout).toBe('Removed from 1 table.\n')
   expect(await triggered()).toEqual([])
+})
+
+test('a table is named as the shell and --table take it', async () => {
+  await using deployment = await createDeployment()
+  const { install, remove, about } = await sharedHr(
+    deployment,
+    `create table "Staff's list" (userid text, name text); create table 人员 (userid text, name text)`,
+    {
+      sh: `select userid, name from "Staff's list"`,
+      bj: `select userid, name from "Staff's list" union all select userid, name from 人员`,
+    },
+  )
+  await install('bj')
+  const staff = `'public."Staff'\\''s list"'`
+  expect(await about()).toEqual([
+    `trigger sh: ${staff}: installed, but no process listens`,
+    `trigger bj: ${staff}, public.人员: installed, but no process listens`,
+  ])
+  expect((await remove('sh')).stdout).toMatch(`Kept on ${staff}, public.人员, which`)
+  expect(await remove('sh', '--table', `public."Staff's list"`, 'public.人员')).toMatchObject({
+    stdout: 'Removed from 2 tables.\n',
+  })
 })
 
 test('installing for one source leaves what another one has named', async () => {

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { NO_RIGHT, READ_ONLY } from '../../lib/failure.ts'
+import { shellWord } from '../../lib/text.ts'
 import { inWords, type Message, message, SaidError } from '../../texts/message.ts'
 import { readMappingFile } from '../mapping.ts'
 import type { SourceSettings } from '../source-list.ts'
@@ -40,7 +41,7 @@ interface TriggerChange {
   /** `names`: the column whose values are named in notifications; null for none. */
   tables: { table: string; names: string | null }[]
   /** Tables whose trigger stays, as other sources read them, or may. */
-  kept: string[]
+  kept: TriggeredTable[]
   statements: string[]
 }
 
@@ -62,14 +63,14 @@ export async function planInstallation(
   const tables = names === null ? read : await tablesNamed(client, names, read)
   if (tables.length === 0)
     throw new TriggerTableError(message('said.mapping_without_table', { file: mapping.file }))
-  const unfit = tables.filter(table => !isFit(table)).map(qualified)
+  const unfit = tables.filter(table => !isFit(table)).map(tableSql)
   if (unfit.length > 0) throw new TriggerTableError(message('said.table_unfit', { names: unfit }))
   const schemas = [...new Set(tables.map(table => table.schema))]
-  const own = tables.map(qualified)
-  const { kept, statements } = await removal(client, table => own.includes(qualified(table)) || isOurs(table))
+  const own = tables.map(tableSql)
+  const { kept, statements } = await removal(client, table => own.includes(tableSql(table)) || isOurs(table))
   return {
     kept,
-    tables: tables.map(table => ({ table: qualified(table), names: table.useridColumn })),
+    tables: tables.map(table => ({ table: tableSql(table), names: table.useridColumn })),
     statements: [
       ...statements,
       ...schemas.map(functionStatement),
@@ -91,8 +92,8 @@ export async function planRemoval(
   isOurs: IsOurs = () => true,
 ): Promise<TriggerChange> {
   if (names === null) return removal(client, isOurs)
-  const named = (await tablesNamed(client, names, [])).map(qualified)
-  return { ...(await removal(client, table => named.includes(qualified(table)))), kept: [] }
+  const named = (await tablesNamed(client, names, [])).map(tableSql)
+  return { ...(await removal(client, table => named.includes(tableSql(table)))), kept: [] }
 }
 
 async function removal(client: pg.ClientBase, isTaken: IsOurs): Promise<TriggerChange> {
@@ -105,11 +106,11 @@ async function removal(client: pg.ClientBase, isTaken: IsOurs): Promise<TriggerC
     [FUNCTION, tables.map(({ oid }) => oid)],
   )
   return {
-    tables: tables.map(table => ({ table: qualified(table), names: null })),
-    kept: triggered.filter(table => !isTaken(table)).map(qualified),
+    tables: tables.map(table => ({ table: tableSql(table), names: null })),
+    kept: triggered.filter(table => !isTaken(table)),
     statements: [
       ...tables.flatMap(table =>
-        table.triggers.map(name => `drop trigger ${pg.escapeIdentifier(name)} on ${qualified(table)}`),
+        table.triggers.map(name => `drop trigger ${pg.escapeIdentifier(name)} on ${tableSql(table)}`),
       ),
       ...schemas.map(({ name }) => `drop function ${pg.escapeIdentifier(name)}.${FUNCTION}()`),
     ],
@@ -128,11 +129,11 @@ export async function triggersOfSource(
   const others = await tablesRead(beside)
   if (!others.areRead) return () => false
   const own = others.areAll ? null : (await tablesRead([source])).names
-  return table => !others.names.includes(qualified(table)) && (own === null || own.includes(qualified(table)))
+  return table => !others.names.includes(tableSql(table)) && (own === null || own.includes(tableSql(table)))
 }
 
 /**
- * The tables that the sources read, qualified, as the user of each sees them; whether none is unknown, and whether all their mappings
+ * The tables that the sources read, tableSql, as the user of each sees them; whether none is unknown, and whether all their mappings
  * could be read.
  */
 export async function tablesRead(
@@ -140,7 +141,7 @@ export async function tablesRead(
 ): Promise<{ names: string[]; areAll: boolean; areRead: boolean }> {
   const read = await Promise.all(sources.map(source => tablesReadBy(source).catch(() => null)))
   return {
-    names: read.flatMap(tables => tables ?? []).map(qualified),
+    names: read.flatMap(tables => tables ?? []).map(tableSql),
     areAll: read.every(tables => tables !== null && areAllKnown(tables)),
     areRead: !read.includes(null),
   }
@@ -219,17 +220,16 @@ export async function triggersOf(
   others: Awaited<ReturnType<typeof tablesRead>>,
 ): Promise<{ tables: TriggeredTable[]; without: string[]; strays: string[] }> {
   const read = await tablesOf(client, mapping)
-  const own = read.map(qualified)
-  const nameOf = ({ schema, name }: { schema: string; name: string }) => `${schema}.${name}`
+  const own = read.map(tableSql)
   const hasUnread = others.areAll || !areAllKnown(read)
   const tables = (await triggeredTables(client)).filter(
-    table => own.includes(qualified(table)) || (hasUnread && !others.names.includes(qualified(table))),
+    table => own.includes(tableSql(table)) || (hasUnread && !others.names.includes(tableSql(table))),
   )
-  const triggered = tables.map(qualified)
+  const triggered = tables.map(tableSql)
   return {
     tables,
-    without: read.filter(table => isFit(table) && !triggered.includes(qualified(table))).map(nameOf),
-    strays: tables.filter(table => !own.includes(qualified(table))).map(nameOf),
+    without: read.filter(table => isFit(table) && !triggered.includes(tableSql(table))).map(tableWord),
+    strays: tables.filter(table => !own.includes(tableSql(table))).map(tableWord),
   }
 }
 
@@ -325,12 +325,27 @@ async function tablesNamed(
         wanted: message('said.wanted_tables'),
       }),
     )
-  return tables.map(table => read.find(one => qualified(one) === qualified(table)) ?? table)
+  return tables.map(table => read.find(one => tableSql(one) === tableSql(table)) ?? table)
+}
+
+interface TableName {
+  schema: string
+  name: string
 }
 
 /** The table's name as SQL writes it. */
-function qualified({ schema, name }: { schema: string; name: string }): string {
+export function tableSql({ schema, name }: TableName): string {
   return `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`
+}
+
+/** The table's name as a person types it for --table in a shell. */
+export function tableWord({ schema, name }: TableName): string {
+  return shellWord([schema, name].map(part => (isPlain(part) ? part : pg.escapeIdentifier(part))).join('.'))
+}
+
+/** Whether PostgreSQL takes a name as it is without quotes. */
+function isPlain(name: string): boolean {
+  return /^[a-z_\u0080-\uffff][\w\u0080-\uffff]*$/.test(name) && name === name.toLowerCase()
 }
 
 /** Transition tables cost a statement far less than a trigger per row, and a notification is sent once per transaction. */
@@ -366,7 +381,7 @@ function triggerStatements(table: WatchedTable): string[] {
   const call = (transition: string, given = '') =>
     `${transition}for each statement execute function ${pg.escapeIdentifier(table.schema)}.${FUNCTION}(${given})`
   const create = (event: string, rest: string) =>
-    `create trigger dirsync_hr_${event} after ${event} on ${qualified(table)} ${rest}`
+    `create trigger dirsync_hr_${event} after ${event} on ${tableSql(table)} ${rest}`
   return [
     create('insert', call('referencing new table as changed ', argument)),
     create('update', call('referencing new table as changed ', argument)),

@@ -4,7 +4,13 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { ChangeListener, isHeard } from '../../../src/hr/postgres/change-listener.ts'
 import { connectClient } from '../../../src/hr/postgres/connection.ts'
-import { carryOut, planInstallation, planRemoval, triggeredTables } from '../../../src/hr/postgres/trigger.ts'
+import {
+  carryOut,
+  planInstallation,
+  planRemoval,
+  tableSql,
+  triggeredTables,
+} from '../../../src/hr/postgres/trigger.ts'
 import { SERIALIZERS } from '../../../src/lib/logger.ts'
 import { until } from '../../helpers/company.ts'
 import { createTestDatabase } from '../../helpers/postgres.ts'
@@ -106,7 +112,7 @@ test('in a database of several sources, one leaves the trigger of the others alo
 
   const { statements, kept } = await planRemoval(client, null, ({ schema }) => schema !== 'sh')
   await carryOut(client, statements)
-  expect(kept).toEqual(['"sh"."person"'])
+  expect(kept.map(tableSql)).toEqual(['"sh"."person"'])
   expect(await installed()).toEqual(['sh.person'])
   const { rows } = await client.query(
     `select pronamespace::regnamespace::text as schema from pg_proc where proname = 'dirsync_hr_changed'`,
