@@ -205,28 +205,36 @@ async function examineTrigger(
         : ok('trigger', message('doctor.trigger_impossible')),
     ]
   const isNamed = settings.name !== ''
-  const install = message('doctor.install_trigger', {
-    command: `dirsync hr install-trigger${isNamed ? ` --source ${settings.name}` : ''}`,
-  })
   const client = await connectClient(settings.address)
   try {
     const none = [ok('trigger', message('doctor.no_trigger'))]
     if ((await triggeredTables(client)).length === 0) return none
     const file = settings.employeesSql
-    const { tables, without, strays } = await triggersOf(
+    const beside = sourcesBeside(settings, config)
+    const { tables, without, strays, mustName } = await triggersOf(
       client,
       { file, sql: await readMappingFile(file) },
-      await tablesRead(sourcesBeside(settings, config)),
+      await tablesRead(beside),
     )
     if (tables.length === 0) return none
-    const namesOf = (some: typeof tables) => some.map(tableWord).join(', ')
-    const names = namesOf(tables)
-    const disabled = namesOf(tables.filter(({ isDisabled }) => isDisabled))
-    if (disabled !== '')
-      return [warning('trigger', message('doctor.trigger_disabled', { names: disabled }), install)]
+    const names = tables.map(tableWord)
+    const install = (on: string[]) => {
+      // Without other sources, those that are not named lose it.
+      const named = beside.length === 0 ? new Set([...names, ...on]) : on
+      const source = isNamed ? ` --source ${settings.name}` : ''
+      const table = mustName ? ` --table ${[...named].join(' ')}` : ''
+      return message('doctor.install_trigger', { command: `dirsync hr install-trigger${source}${table}` })
+    }
+    const disabled = tables.filter(({ isDisabled }) => isDisabled).map(tableWord)
+    if (disabled.length > 0)
+      return [warning('trigger', message('doctor.trigger_disabled', { names: disabled }), install(disabled))]
     if (without.length > 0 && strays.length > 0)
       return [
-        warning('trigger', message('doctor.trigger_stray', { names: without, others: strays }), install),
+        warning(
+          'trigger',
+          message('doctor.trigger_stray', { names: without, others: strays }),
+          install(without),
+        ),
       ]
     if (deployment && (await isHeard(client, listenerOf(deployment.id, settings))))
       return [ok('trigger', message('doctor.trigger_heard', { names }))]

@@ -220,6 +220,13 @@ async function sharedHr(deployment: Deployment, schema: string, mappings: Record
       (await findingsOf(settings))
         .filter(({ check }) => check.startsWith('trigger'))
         .map(({ check, what }) => `${check}: ${what}`),
+    /** Does what the first finding about the trigger advises. */
+    follow: async () => {
+      const { remedy = '' } =
+        (await findingsOf(settings)).find(({ check }) => check.startsWith('trigger')) ?? {}
+      const [, words = ''] = /^Install it again: `dirsync (.*)`$/.exec(remedy) ?? []
+      return dirsync(words.split(' '), settings)
+    },
     triggered: async () => {
       const { rows } = await deployment.hr.pool.query(
         `select distinct tgrelid::regclass::text as name from pg_trigger where tgname ~ '^dirsync' order by 1`,
@@ -341,6 +348,30 @@ test('installing again removes a disabled trigger from a table that no source re
   expect(await install('sh')).toMatchObject({ code: 0 })
   expect(await triggered()).toEqual(['sh'])
 })
+
+test.each([
+  { beside: { bj: 'select userid, name from other' }, named: 'bj' },
+  { beside: {}, named: 'sh' },
+])(
+  'what the doctor advises mends a trigger on a table behind a view, also beside %j',
+  async ({ beside, named }) => {
+    await using deployment = await createDeployment()
+    const { install, about, follow, triggered } = await sharedHr(
+      deployment,
+      `create table person (userid text, name text); create table feed as table person;
+     create materialized view sh as table person; create materialized view other as table person`,
+      { sh: 'select userid, name from sh', ...beside },
+    )
+    await install(named, '--table', 'person', 'feed')
+    await deployment.hr.pool.query('alter table person disable trigger all')
+    expect((await about())[0]).toBe('trigger sh: public.person: installed, but disabled in HR')
+    expect(await follow()).toMatchObject({ code: 0 })
+    expect((await about())[0]).toBe(
+      'trigger sh: public.feed, public.person: installed, but no process listens',
+    )
+    expect(await triggered()).toEqual(['feed', 'person'])
+  },
+)
 
 test('of HR in MySQL, what its sessions are, what its user may, and how changes are found', {
   tags: 'mariadb',

@@ -211,6 +211,7 @@ export async function triggeredTables(client: pg.ClientBase): Promise<TriggeredT
 /**
  * Of the tables with the trigger those that the mapping reads, and those that no source reads: one of these may have been replaced
  * by a new one under its name, and kept the trigger. Where tables of other sources alone are unknown, these may be theirs.
+ * `mustName`: those to install it on have to be named, as not all that the mapping reads can have it.
  * @param others what other sources read
  * @throws MappingError, HrUnavailableError
  */
@@ -218,10 +219,11 @@ export async function triggersOf(
   client: pg.ClientBase,
   mapping: MappingFile,
   others: Awaited<ReturnType<typeof tablesRead>>,
-): Promise<{ tables: TriggeredTable[]; without: string[]; strays: string[] }> {
+): Promise<{ tables: TriggeredTable[]; without: string[]; strays: string[]; mustName: boolean }> {
   const read = await tablesOf(client, mapping)
   const own = read.map(tableSql)
-  const hasUnread = others.areAll || !areAllKnown(read)
+  const mustName = !areAllKnown(read)
+  const hasUnread = others.areAll || mustName
   const tables = (await triggeredTables(client)).filter(
     table => own.includes(tableSql(table)) || (hasUnread && !others.names.includes(tableSql(table))),
   )
@@ -230,6 +232,7 @@ export async function triggersOf(
     tables,
     without: read.filter(table => isFit(table) && !triggered.includes(tableSql(table))).map(tableWord),
     strays: tables.filter(table => !own.includes(tableSql(table))).map(tableWord),
+    mustName,
   }
 }
 
