@@ -160,8 +160,11 @@ async function approve(run: number, options: PartOptions): Promise<void> {
 }
 
 async function reject(run: number, options: PartOptions): Promise<void> {
-  await using context = await openContext()
   const part = partOf(options)
+  const reason = PLAN_REASONS.find(word => word === options.reason)
+  if (!part && reason)
+    throw new UsageError(message('said.reason_selects_nothing', { option: `--work ${reason}` }))
+  await using context = await openContext()
   if (part) {
     const about = { run, json: options.json, decision: 'rejected' } as const
     return await decidePart(context, about, () =>

@@ -336,6 +336,9 @@ describe('a run that its breaker holds', () => {
   test('ends without a trace once it is rejected', async () => {
     await mail('four.example.com', 20)
     const { id } = await company.run('changes')
+    // A word of --work selects nothing here.
+    const refused = await dirsync('reject', String(id), '--reason', 'changed')
+    expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('--work changed') })
     const rejected = await dirsync('reject', String(id), '--reason', 'import was broken', '--json')
     expect(rejected).toMatchObject({ code: 0, stderr: '' })
     expect(rejected.json()).toEqual({ run: id, decision: 'rejected' })

@@ -991,6 +991,8 @@ export const saidTexts = {
   'said.run_is_not_held': 'run {run} is {run_state}: there is nothing to decide',
   'said.no_such_filter': 'a plan cannot be filtered by {names}',
   'said.part_needs_filter': 'say which part: without a filter it would be the whole plan',
+  'said.reason_selects_nothing':
+    '--reason says why and selects no rows: reject a part of the plan with {option}, or all of it with another reason',
   'said.part_is_unnamed': 'tick some rows, or give a filter: the whole plan is decided by approve and reject',
   'said.part_is_empty': 'no undecided row of the plan of run {run} matches',
   'said.part_unread':

@@ -1006,6 +1006,8 @@ export const failures = {
   'said.run_is_not_held': '同步任务 {run} 的状态为“{run_state}”，没有待审批的内容',
   'said.no_such_filter': '计划不能按 {names} 筛选',
   'said.part_needs_filter': '请说明是哪一部分：没有筛选条件就是整个计划',
+  'said.reason_selects_nothing':
+    '--reason 只说明原因，不筛选任何行：驳回计划的一部分请用 {option}，驳回整个计划请另写原因',
   'said.part_is_unnamed': '请勾选几行，或给出筛选条件：整个计划用批准或驳回来处理',
   'said.part_is_empty': '同步任务 {run} 的计划中没有符合条件的待审批行',
   'said.part_unread':
