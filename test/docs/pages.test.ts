@@ -252,6 +252,10 @@ describe('blocks that dump or restore', () => {
     }
   })
 
+  test('write to no file of a project but that of the one that the shell has chosen', () => {
+    for (const { text } of dumping) expect(text).not.toMatch(/(?<!\{COMPOSE_ENV_FILES:-)\.env\b/)
+  })
+
   test('wait for the PostgreSQL that they start', () => {
     const starting = dumping.filter(({ text }) => text.includes('up --detach postgres'))
     expect(starting).toHaveLength(1)
