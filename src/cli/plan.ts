@@ -11,7 +11,7 @@ import { isOfHr, MappingError } from '../hr/source.ts'
 import type { NamedSource } from '../hr/sources.ts'
 import { ScanSpool, SpoolError } from '../hr/spool.ts'
 import type { Pool } from '../lib/database.ts'
-import { enterprisesIn } from '../sync/outbox/employee.ts'
+import { ENTERPRISES_OF_HR } from '../sync/outbox/employee.ts'
 import { HALTS_OF_OTHERS, type Halt, readHalts } from '../sync/outbox/halts.ts'
 import { departmentName } from '../sync/plan/departments.ts'
 import { type PlanFilter, readNextPlan } from '../sync/plan/stored-plan.ts'
@@ -231,15 +231,15 @@ async function haltsOf(
   const halts = (await readHalts(pool)).filter(({ category }) => !HALTS_OF_OTHERS.includes(category))
   const everything = halts.find(({ scope }) => scope === '*')
   if (everything || halts.length === 0) return { halt: everything ?? null, partly: [] }
-  const known = codes ?? (await enterprisesWithEmployees(pool))
+  const known = codes ?? (await enterprisesOfHr(pool))
   const inForce = halts.filter(({ scope }) => known.includes(scope))
   return inForce.length === known.length
     ? { halt: inForce[0] ?? null, partly: [] }
     : { halt: null, partly: inForce }
 }
 
-async function enterprisesWithEmployees(pool: Pool): Promise<string[]> {
-  const { rows } = await pool.query<{ code: string }>(enterprisesIn('employee'))
+async function enterprisesOfHr(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ code: string }>(ENTERPRISES_OF_HR)
   return rows.map(({ code }) => code)
 }
 

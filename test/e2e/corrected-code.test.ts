@@ -222,3 +222,22 @@ test('a mirror does not ask for a code that only a held plan has', async () => {
     expect(await halted(group)).toEqual([])
   })
 })
+
+test('a code that HR no longer has does not hide that the only enterprise is halted', async () => {
+  await using group = await createGroup()
+  const mapping = 'select userid, name, active from person'
+  const wrong = await single(group, mapping, { PLATFORM_ENTERPRISE_CODE: 'E9' })
+  expect(await dirsync(['start', '--once', '--json'], wrong)).toMatchObject({ code: 1 })
+  const unbound = { ...wrong, PLATFORM_ENTERPRISE_CODE: 'E8' }
+  await during(unbound, async () => {
+    await dirsync(['resync', '--wait'], unbound)
+    await scopesOf(group, ['E8'])
+  })
+  expect((await dirsync(['plan', '--json'], unbound)).json()).toMatchObject({
+    halt: { scope: 'E8' },
+    halts_of_enterprises: [],
+  })
+  const once = await dirsync(['start', '--once', '--json'], unbound)
+  expect(once).toMatchObject({ code: 1 })
+  expect(once.json()).toMatchObject({ ok: false, halts: [{ scope: 'E8' }] })
+})

@@ -105,6 +105,7 @@ export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promi
 export async function areSomeUnasked(db: Pool): Promise<boolean> {
   const { rowCount } = await db.query(
     `(select from (${ENTERPRISES_WITH_SOURCE}) known
+      where ${hasEmployee('known.enterprise_code', `e.status not in ('left', 'vanished') and not ${ONLY_HELD}`)}
       having bool_and(exists (select from dirsync.halt h where h.scope = known.enterprise_code)))
      union all
      (select from dirsync.pending p
