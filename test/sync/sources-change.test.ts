@@ -15,6 +15,7 @@ import { claimDeployment } from '../../src/sync/health/deployment.ts'
 import { countDoubted, noteStatuses } from '../../src/sync/health/figures.ts'
 import { claim } from '../../src/sync/outbox/claim.ts'
 import { areSomeUnasked } from '../../src/sync/outbox/employee.ts'
+import { detachHalted } from '../../src/sync/outbox/outbox.ts'
 import { type Run, readRun, requestRun } from '../../src/sync/runs/run.ts'
 import { requestScheduledRun } from '../../src/sync/runs/run-requests.ts'
 import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
@@ -734,6 +735,18 @@ describe('the sources change', () => {
     expect(await areSomeUnasked(store.pool)).toBe(false)
     await plant(store, 'halt', { scope: 'E1', category: 'enterprise_code', message: 'm', remedy: 'r' })
     expect(await areSomeUnasked(store.pool)).toBe(true)
+  })
+
+  test('what a removed one had set aside under a halt is not missed by a sync of the others', async () => {
+    const hr = await inSync()
+    await finishRuns(store.pool)
+    await requestRun(store.pool, 'full', [], 'test', 'beijing')
+    await planNext(hr, 'beijing')
+    await plant(store, 'halt', { scope: 'E2', category: 'enterprise_code', message: 'm', remedy: 'r' })
+    expect(await detachHalted(store.pool)).toBe(10)
+    expect(await areSomeUnasked(store.pool)).toBe(true)
+    await settle([source('shanghai', ['E1'], shanghai.url)])
+    expect(await areSomeUnasked(store.pool)).toBe(false)
   })
 
   test('none of an enterprise that has moved waits for a decision about a run that is over', async () => {

@@ -110,7 +110,8 @@ export async function areSomeUnasked(db: Pool): Promise<boolean> {
      union all
      (select from dirsync.pending p
       join dirsync.employee e on e.enterprise_code = p.enterprise_code and e.userid = p.entity_key
-      where p.operation = 'update-employee' and p.run_id is null and e.status = 'in_sync' limit 1)`,
+      where p.operation = 'update-employee' and p.run_id is null and e.status = 'in_sync'
+        and ${hasSource('e')} limit 1)`,
   )
   return (rowCount ?? 0) > 0
 }
