@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { EMPLOYEE_STATUSES_AFTER_SYNC, type SyncSummary, syncSummary } from '../console/overview/read.ts'
 import type { Pool } from '../lib/database.ts'
 import { requestDueRetries } from '../sync/cases/retries.ts'
-import { areSomeUnasked } from '../sync/outbox/employee.ts'
+import { unaskedEnterprises } from '../sync/outbox/employee.ts'
 import { type Halt, readHalts } from '../sync/outbox/halts.ts'
 import {
   heldRuns,
@@ -17,7 +17,7 @@ import { requestReplan } from '../sync/runs/run-requests.ts'
 import { sourcesFor } from '../sync/runs/sources.ts'
 import { haltedText } from '../texts/failures.ts'
 import { byCount } from '../texts/figures.ts'
-import { inWords, type Said } from '../texts/message.ts'
+import { inWords, message, type Said } from '../texts/message.ts'
 import { textOr } from '../texts/texts.ts'
 import { named, said, say, shellLanguage } from './language.ts'
 import {
@@ -46,8 +46,8 @@ interface SyncResult {
   runs: Record<string, number[]>
   summary: SyncSummary
   halts: Halt[]
-  /** Why a run did not finish, or its message, by run number. */
-  messages: { run: number; state: RunState; source: string; message: Said; remedy?: Said | undefined }[]
+  /** Why a run did not finish, or its message, by run number; without one, why the sync is not done though all are. */
+  messages: { run?: number; state?: RunState; source: string; message: Said; remedy?: Said | undefined }[]
   seconds: number
 }
 
@@ -121,14 +121,21 @@ export async function firstSync(options: {
   for (const { id: run, state, source, message } of held)
     if (!messages.some(told => told.run === run))
       messages.push({ run, state, source, message: message ?? inWords(state) })
+  const unasked = await unaskedEnterprises(pool)
   const halts = await readHalts(pool)
+  if (unasked.some(code => !halts.some(({ scope }) => scope === '*' || scope === code)))
+    messages.push({
+      source: '',
+      message: message('said.unasked_after_halt'),
+      remedy: message('said.unasked_after_halt_remedy'),
+    })
   return {
     ok:
       ok &&
       held.length === 0 &&
       // Runs still end, but leave undone what needs a source of HR that does not answer, or a halted enterprise.
       halts.every(({ category }) => category !== 'hr_unavailable') &&
-      !(await areSomeUnasked(pool)),
+      unasked.length === 0,
     runs,
     summary: await syncSummary(pool, Math.min(...Object.values(runs).flat()), since),
     halts,
@@ -158,7 +165,7 @@ export function printSummary(
   const { ok, runs, summary, halts, seconds } = sync
   if (options.json) {
     const messages = sync.messages.map(({ run, source, message, remedy }) => ({
-      run,
+      ...(run !== undefined && { run }),
       ...(source && { source }),
       message,
       ...(remedy && { remedy }),
@@ -243,8 +250,11 @@ function printHalt({ scope, category, platform_code, message, remedy, since }: H
 
 function printMessages(messages: SyncResult['messages'], program: string): void {
   for (const { run, state, source, message, remedy } of messages) {
-    const shown = say('shell.run_state_is', { run: String(run), state: words(named('run_state', state)) })
-    print('', colours.yellow(source ? `${say('shell.hr_source', { source })} · ${shown}` : shown))
+    print('')
+    if (run !== undefined && state) {
+      const shown = say('shell.run_state_is', { run: String(run), state: words(named('run_state', state)) })
+      print(colours.yellow(source ? `${say('shell.hr_source', { source })} · ${shown}` : shown))
+    }
     printText(said(message))
     if (remedy) printArrow(said(remedy))
     if (state === 'held')

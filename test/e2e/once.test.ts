@@ -88,6 +88,30 @@ test('--once that a halt of an enterprise keeps from the platform neither calls 
   expect(again.json()).toMatchObject({ ok: false, halts: [{ category: 'enterprise_code' }] })
 })
 
+test('--once that is not done because of a halt that is over by its end says so', async () => {
+  await using company = await createCompany({ employees: 5 })
+  const once = (...options: string[]) => dirsync(['start', '--once', ...options], company.settings)
+  expect(await once()).toMatchObject({ code: 0 })
+  await company.control('POST', 'faults', { operation: 'employee/get', code: 1_000_240_002 })
+  // Over once the full run is done, with what it set aside still to be sent.
+  await company.db.query(`
+    create function end_halts() returns trigger language plpgsql as $$begin
+      update dirsync.pending set not_before = now() + interval '1 hour';
+      delete from dirsync.halt;
+      return null;
+    end$$;
+    create trigger end_halts after insert on dirsync.sync_run
+      for each row when (new.kind = 'departments') execute function end_halts()`)
+  const { code, stdout } = await once()
+  expect(stdout).toMatch(/^The sync did not reach its end.*\n\n {2}A halt that is over [^→]+\n {2}→ /m)
+  expect(code).toBe(1)
+  expect((await once('--json')).json()).toMatchObject({
+    ok: false,
+    halts: [],
+    messages: [{ message: expect.stringContaining('A halt that is over'), remedy: expect.any(String) }],
+  })
+})
+
 test('a trial whose output goes to a file logs no key to sign in with, and says with its summary in which zone times are', async () => {
   const cwd = await temporaryFolder()
   const env = { DIRSYNC_LANG: 'en' }

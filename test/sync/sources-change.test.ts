@@ -14,7 +14,7 @@ import { requestDueRetries } from '../../src/sync/cases/retries.ts'
 import { claimDeployment } from '../../src/sync/health/deployment.ts'
 import { countDoubted, noteStatuses } from '../../src/sync/health/figures.ts'
 import { claim } from '../../src/sync/outbox/claim.ts'
-import { areSomeUnasked } from '../../src/sync/outbox/employee.ts'
+import { unaskedEnterprises } from '../../src/sync/outbox/employee.ts'
 import { detachHalted } from '../../src/sync/outbox/outbox.ts'
 import { type Run, readRun, requestRun } from '../../src/sync/runs/run.ts'
 import { requestScheduledRun } from '../../src/sync/runs/run-requests.ts'
@@ -732,9 +732,9 @@ describe('the sources change', () => {
     for (const { name } of hr.all) await plan(hr, name)
     await acknowledge(store)
     await settle([source('shanghai', ['E1'], shanghai.url)])
-    expect(await areSomeUnasked(store.pool)).toBe(false)
+    expect(await unaskedEnterprises(store.pool)).toEqual([])
     await plant(store, 'halt', { scope: 'E1', category: 'enterprise_code', message: 'm', remedy: 'r' })
-    expect(await areSomeUnasked(store.pool)).toBe(true)
+    expect(await unaskedEnterprises(store.pool)).toEqual(['E1'])
   })
 
   test('what a removed one had set aside under a halt is not missed by a sync of the others', async () => {
@@ -744,9 +744,9 @@ describe('the sources change', () => {
     await planNext(hr, 'beijing')
     await plant(store, 'halt', { scope: 'E2', category: 'enterprise_code', message: 'm', remedy: 'r' })
     expect(await detachHalted(store.pool)).toBe(10)
-    expect(await areSomeUnasked(store.pool)).toBe(true)
+    expect(await unaskedEnterprises(store.pool)).toEqual(['E2'])
     await settle([source('shanghai', ['E1'], shanghai.url)])
-    expect(await areSomeUnasked(store.pool)).toBe(false)
+    expect(await unaskedEnterprises(store.pool)).toEqual([])
   })
 
   test('none of an enterprise that has moved waits for a decision about a run that is over', async () => {

@@ -99,21 +99,24 @@ export async function enterpriseCodes(db: ClientBase | Pool, own: string): Promi
 }
 
 /**
- * Whether a halt kept the platform from being asked about anyone at all, or about some who still count as in sync: it takes work out of
- * its run, and may be over before that is sent.
+ * The enterprises of which a halt kept the platform from being asked: all if it was asked about no one at all, else those of some who still
+ * count as in sync. It takes work out of its run, and may be over before that is sent.
  */
-export async function areSomeUnasked(db: Pool): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `(select from (${ENTERPRISES_WITH_SOURCE}) known
-      where ${hasEmployee('known.enterprise_code', `e.status not in ('left', 'vanished') and not ${ONLY_HELD}`)}
-      having bool_and(exists (select from dirsync.halt h where h.scope = known.enterprise_code)))
-     union all
-     (select from dirsync.pending p
-      join dirsync.employee e on e.enterprise_code = p.enterprise_code and e.userid = p.entity_key
-      where p.operation = 'update-employee' and p.run_id is null and e.status = 'in_sync'
-        and ${hasSource('e')} limit 1)`,
+export async function unaskedEnterprises(db: Pool): Promise<string[]> {
+  const { rows } = await db.query<{ code: string }>(
+    `with known as materialized (
+       select k.enterprise_code as code, h.scope is not null as halted
+       from (${ENTERPRISES_WITH_SOURCE}) k left join dirsync.halt h on h.scope = k.enterprise_code
+       where ${hasEmployee('k.enterprise_code', `e.status not in ('left', 'vanished') and not ${ONLY_HELD}`)}
+     )
+     select code from known where (select bool_and(halted) from known)
+     union
+     select e.enterprise_code from dirsync.pending p
+     join dirsync.employee e on e.enterprise_code = p.enterprise_code and e.userid = p.entity_key
+     where p.operation = 'update-employee' and p.run_id is null and e.status = 'in_sync' and ${hasSource('e')}
+     order by 1`,
   )
-  return (rowCount ?? 0) > 0
+  return rows.map(({ code }) => code)
 }
 
 /** SQL condition on an employee `e`: known only from a plan that was held. */

@@ -860,6 +860,10 @@ export const saidTexts = {
   'said.once_needs_roles': '--once needs the roles scheduler and worker: leave --roles out',
   'said.fresh_only_embedded':
     '--fresh works only with the embedded default: it never clears a database of yours',
+  'said.unasked_after_halt':
+    'A halt that is over by now kept the platform from being asked about some employees.',
+  'said.unasked_after_halt_remedy':
+    'Where a scheduler and a worker run, this is made up for by itself; otherwise the next sync does it.',
   'said.stopped_before_end': 'stopped before the end; the next start goes on with what is left',
   'said.goes_with_alone': '{option} goes with {other} alone',
   'said.only_with_held': '{option} works only with the number of a held run',

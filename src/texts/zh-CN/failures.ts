@@ -886,6 +886,8 @@ export const failures = {
   'said.needs_a_value': '{name} 缺少值',
   'said.once_needs_roles': '--once 需要角色 scheduler 和 worker：请去掉 --roles',
   'said.fresh_only_embedded': '--fresh 只能在内嵌运行时使用：不会清除您自己的数据库',
+  'said.unasked_after_halt': '因一次现已解除的停止，部分员工未能向平台核对。',
+  'said.unasked_after_halt_remedy': '有调度进程和工作进程在运行时会自动补做；否则由下一次同步补做。',
   'said.stopped_before_end': '尚未完成即已停止；下次启动会继续剩余部分',
   'said.goes_with_alone': '{option} 只能与 {other} 同用',
   'said.only_with_held': '{option} 只能与待审批任务的编号同用',
