@@ -42,7 +42,7 @@ export interface Comparison {
 /**
  * Asks the platform about each employee in `rows`.
  * @param total the approximate number of rows
- * @throws PlatformError, FailedError if it answers nothing about as many as a batch has, or about all so far
+ * @throws PlatformError, FailedError if it answers nothing about as many as a batch has, or about all
  */
 export async function compareAll(
   context: CommandContext,
@@ -67,6 +67,7 @@ export async function compareAll(
   let isAnswered = false
   /** Asked about since the platform last answered. */
   let silent = 0
+  let first: PlatformError | undefined
   for await (const batch of batchesOf(rows)) {
     const preview = await previewer(context.pool, batch)
     const answers = await Promise.all(batch.map(row => compareOne(comparison, client, row, preview)))
@@ -74,13 +75,16 @@ export async function compareAll(
     isAnswered ||= answers.includes('answered')
     // A refusal of everyone has another cause than the one who was asked about.
     const isHeard = answers.includes('answered') || (isAnswered && failures.some(isRefusal))
-    silent = isHeard ? 0 : silent + failures.length
-    const [failure] = failures
+    // The refusal of an enterprise says nothing about the others, which may come later.
+    const general = failures.filter(({ verdict }) => verdict.scope !== 'enterprise')
+    silent = isHeard ? 0 : silent + general.length
     // A few after many answers, as in the last batch, are no reason to throw these away.
-    if (failure && (silent >= BATCH || silent === comparison.asked)) throw new FailedError(saidBy(failure))
+    if (general[0] && silent >= BATCH) throw new FailedError(saidBy(general[0]))
+    first ??= failures[0]
     done += batch.length
     progress.show({ state: 'running', planned: total, left: Math.max(0, total - done) })
   }
+  if (first && !isAnswered) throw new FailedError(saidBy(first))
   return comparison
 }
 

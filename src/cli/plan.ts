@@ -192,7 +192,7 @@ async function planRun(options: PlanOptions): Promise<void> {
   if (options.json) printJson(documentOf(plans, options))
   // The SELECT is a setting.
   if (plans.some(({ error }) => error instanceof MappingError)) throw new UsageError('')
-  if (plans.some(({ preview }) => !preview || !passes(preview))) throw new FailedError('')
+  if (plans.some(({ preview, error }) => error || !preview || !passes(preview))) throw new FailedError('')
 }
 
 /** What a run of one source would do. */
@@ -201,7 +201,8 @@ interface SourcePlan {
   /** Null if HR did not answer, or its mapping is wrong. */
   preview: RunPreview | null
   comparison: Comparison | null
-  error: HrError | null
+  /** Why there is no preview, or with one, no comparison, since the platform answered about nobody. */
+  error: HrError | FailedError | null
   /** Keeps back all that a run of it would do: of everything, or of an enterprise if all of its are halted; null: none. */
   halt: Halt | null
   /** Keep back what a run of it would do of some of its enterprises. */
@@ -249,9 +250,10 @@ async function planSource(
   options: PlanOptions,
 ): Promise<Pick<SourcePlan, 'source' | 'preview' | 'comparison' | 'error'>> {
   const { name } = source
+  let preview: RunPreview | null = null
   try {
     await using spool = options.full && (await ScanSpool.open())
-    const preview = await previewRun({
+    preview = await previewRun({
       pool: context.pool,
       source,
       kind: kindOf(options),
@@ -266,8 +268,8 @@ async function planSource(
   } catch (error) {
     if (error instanceof SpoolError) throw new FailedError(message('said.no_room', { reason: error.message }))
     // With several sources, the others may still answer.
-    if (!isOfHr(error) || name === '') throw error
-    return { source: name, preview: null, comparison: null, error }
+    if (!(isOfHr(error) || error instanceof FailedError) || name === '') throw error
+    return { source: name, preview, comparison: null, error }
   }
 }
 
@@ -291,9 +293,8 @@ type Departments = NonNullable<RunPreview['departments']>
 function documentOf(plans: readonly SourcePlan[], options: PlanOptions): unknown {
   const documents = plans.map(({ source, preview, comparison, error, halt, partly, held }) => ({
     ...(source !== '' && { source }),
-    ...(preview
-      ? document(kindOf(options), preview, comparison)
-      : { kind: kindOf(options), error: error && saidBy(error) }),
+    ...(preview ? document(kindOf(options), preview, comparison) : { kind: kindOf(options) }),
+    ...(error && { error: saidBy(error) }),
     halt,
     halts_of_enterprises: partly,
     held_runs: held,
@@ -306,11 +307,9 @@ function documentOf(plans: readonly SourcePlan[], options: PlanOptions): unknown
 async function printSourcePlan(plan: SourcePlan, options: PlanOptions, program: string): Promise<void> {
   const { source, preview, error } = plan
   if (source !== '') printTitle(say('shell.hr_source', { source }))
+  if (error) printText(colours.red(said(saidBy(error))))
+  if (error instanceof MappingError) print(...(await excerptOf(error)))
   if (preview) printPlan(kindOf(options), preview, plan, program)
-  else if (error) {
-    printText(colours.red(said(saidBy(error))))
-    if (error instanceof MappingError) print(...(await excerptOf(error)))
-  }
 }
 
 async function compared(

@@ -241,3 +241,38 @@ test('a code that HR no longer has does not hide that the only enterprise is hal
   expect(once).toMatchObject({ code: 1 })
   expect(once.json()).toMatchObject({ ok: false, halts: [{ scope: 'E8' }] })
 })
+
+test('a full plan tells of an enterprise whose code the platform refuses, and compares those that HR delivers after it', async () => {
+  await using group = await createGroup()
+  await group.shanghai.pool.query(
+    `insert into person select 'x' || i, 'Person', true from generate_series(1, 100) i`,
+  )
+  const settings = await single(
+    group,
+    `select case when userid like 'x%' then 'E9' else 'E1' end as enterprise_code, userid, name, active from person
+     order by enterprise_code desc`,
+  )
+  const planned = await dirsync(['plan', '--full', '--json'], settings)
+  expect(planned).toMatchObject({ code: 0 })
+  expect(planned.json().platform).toMatchObject({ asked: 106, to_update: EACH, refused: 100, unanswered: 0 })
+})
+
+test('a full plan tells of a source whose code the platform refuses, and plans the others', async () => {
+  await using group = await createGroup()
+  const { settings } = group
+  const file = settings.HR_SOURCES ?? ''
+  await writeFile(file, (await readFile(file, 'utf8')).replace('"E1"', '"E9"'))
+  const planned = await dirsync(['plan', '--full', '--json'], settings)
+  expect(planned).toMatchObject({ code: 1 })
+  expect(planned.json().sources).toMatchObject([
+    {
+      ...{ source: 'shanghai', planned: EACH, platform: null },
+      error: expect.stringContaining('The enterprise code is not bound to this application.'),
+    },
+    { source: 'beijing', platform: { asked: EACH, to_update: EACH } },
+  ])
+  const { stdout } = await dirsync(['plan', '--full'], settings)
+  expect(stdout.replace(/\s+/g, ' ')).toMatch(
+    /HR source shanghai .*code is not bound to this application.* HR source beijing .* 6 to update /,
+  )
+})
