@@ -204,6 +204,24 @@ describe('employees in doubt since the database was restored', () => {
       expect(await readRun(store.pool, last + 1)).toMatchObject({ kind: 'full', requestedBy: 'restore' })
   })
 
+  test('are asked about by another full run if the last one was planned before they came into doubt', async () => {
+    await doubted()
+    await plant(store, 'deployment', {
+      base_url: 'http://p',
+      app_id: 'a',
+      enterprise_code: '',
+      since: ago(60),
+      restored_at: ago(30),
+    })
+    const full = (started: number) => run('full', 'done', 10, { started_at: ago(started) })
+    await full(20)
+    await run('changes', 'done', 1)
+    expect(await requestDoubted(store.pool, WHOLE)).toBe(false)
+    await full(40)
+    await run('changes', 'done', 1)
+    expect(await requestDoubted(store.pool, WHOLE)).toBe(true)
+  })
+
   test('are asked about by no other one before HR looks right, nor where they wait for a decision', async () => {
     await doubted()
     await run('full', 'failed', 5)
