@@ -33,6 +33,8 @@ export type Happening =
   | { what: 'slow'; steps: number }
   | { what: 'queue'; loss: 'wiped' | 'twice' | 'reversed' }
   | { what: 'time'; seconds: number }
+  | { what: 'backup' }
+  | { what: 'restore'; failsOver: boolean }
 
 type DepartmentChange = 'close' | 'vanish' | 'open' | 'join'
 
@@ -182,6 +184,8 @@ const troubleOf = (employee: fc.Arbitrary<number>) => ({
     isBroken: fc.boolean(),
     run: fc.constantFrom(true, true, false),
   }),
+  saved: fc.record({ what: fc.constant('backup' as const) }),
+  restored: fc.record({ what: fc.constant('restore' as const), failsOver: fc.boolean() }),
 })
 
 type Trouble = keyof ReturnType<typeof troubleOf>
@@ -192,8 +196,9 @@ const OF_SETTINGS: Trouble[] = ['regrouped']
 const CLOSING: Trouble[] = ['hired', 'closed', 'due']
 const OF_DEPARTMENTS: Trouble[] = [...CLOSING, 'returned']
 const OF_OPENIDS: Trouble[] = ['bound']
+const OF_RESTORES: Trouble[] = ['saved', 'restored']
 const OF_ALL = (Object.keys(troubleOf(SOME)) as Trouble[]).filter(
-  kind => ![...OF_GROUP, ...OF_SETTINGS, ...OF_DEPARTMENTS, ...OF_OPENIDS].includes(kind),
+  kind => ![...OF_GROUP, ...OF_SETTINGS, ...OF_DEPARTMENTS, ...OF_OPENIDS, ...OF_RESTORES].includes(kind),
 )
 
 /** What does harm together more than by itself, and meets too rarely where all else happens, too. */
@@ -280,6 +285,21 @@ const TOGETHER_WITH_OPENIDS: Trouble[][] = [
   ['bound', 'repeated', 'wiped'],
 ]
 
+/** The database is an older one, with all that follows from what was sent since. */
+const TOGETHER_WITH_RESTORES: Trouble[][] = [
+  ['restored'],
+  ['takenBack', 'restored'],
+  ['slow', 'restored'],
+  ['lost', 'restored', 'changed'],
+  ['saved', 'changed', 'restored'],
+  ['saved', 'still', 'restored', 'takenBack'],
+  ['many', 'saved', 'decided', 'restored'],
+  ['saved', 'swap', 'restored'],
+  ['saved', 'cancelled', 'restored', 'named'],
+  ['repeated', 'restored', 'restored'],
+  ['saved', 'clock', 'restored'],
+]
+
 const MOMENTS = [...CALLS, 'an outcome', 'an outcome'] as const
 
 const anyOf = (trouble: Trouble[], employee: fc.Arbitrary<number>, weight: number) => {
@@ -299,18 +319,17 @@ const inEpisodes = (trouble: Trouble[]): fc.Arbitrary<Turn<Happening>[]> => {
 }
 
 /** Every seed has kinds of trouble of its own. */
-export function happeningsOf({
-  sources,
-  changesTo,
-  departmentsOf,
-  merchants,
-}: Stage): fc.Arbitrary<Turn<Happening>[]> {
+export function happeningsOf(
+  { sources, changesTo, departmentsOf, merchants }: Stage,
+  restores: boolean,
+): fc.Arbitrary<Turn<Happening>[]> {
   const isGroup = sources.length > 1
   const group = isGroup ? [...OF_GROUP, ...(changesTo ? OF_SETTINGS : [])] : []
   const departments = departmentsOf.length > 0 ? OF_DEPARTMENTS : []
   const openids = merchants ? OF_OPENIDS : []
+  const restoring = restores ? OF_RESTORES : []
   const together = [
-    ...TOGETHER,
+    ...(restores ? TOGETHER_WITH_RESTORES : TOGETHER),
     ...(isGroup ? TOGETHER_IN_GROUP : []),
     ...(changesTo ? TOGETHER_IN_CHANGE : []),
     ...(departments.length > 0 ? TOGETHER_IN_DEPARTMENTS : []),
@@ -324,7 +343,10 @@ export function happeningsOf({
       .subarray(OF_ALL, { minLength: 3, maxLength: 12 })
       .chain(trouble =>
         crowd(
-          fc.oneof(...WORK, ...anyOf([...trouble, ...group, ...departments, ...openids], SOME, 3)),
+          fc.oneof(
+            ...WORK,
+            ...anyOf([...trouble, ...group, ...departments, ...openids, ...restoring], SOME, 3),
+          ),
           6,
           30,
           MOMENTS,
@@ -333,6 +355,6 @@ export function happeningsOf({
     fc.constantFrom(...together).chain(after),
     fc
       .shuffledSubarray([...OF_ALL, ...group, ...departments, ...openids], { minLength: 1, maxLength: 4 })
-      .chain(after),
+      .chain(trouble => after([...trouble, ...restoring])),
   )
 }

@@ -2,7 +2,7 @@ import { registerHooks } from 'node:module'
 import type pg from 'pg'
 
 /** In the order in which a seed plays them. */
-export const SCENARIOS = ['employees', 'money', 'mirrors'] as const
+export const SCENARIOS = ['employees', 'money', 'mirrors', 'restores'] as const
 export type ScenarioName = (typeof SCENARIOS)[number]
 
 /**
@@ -388,6 +388,38 @@ export const DEFECTS: readonly Defect[] = [
     file: 'mirrors/taxpayers.ts',
     from: 'and cardinality($2::text[]) > 0',
     to: '',
+  },
+  {
+    name: 'restore-unnoticed',
+    what: 'A restored database is believed.',
+    of: 'restores',
+    function: 'notice_restore',
+    from: 'perform dirsync.doubt_memory();',
+    to: 'null;',
+  },
+  {
+    name: 'restore-empties',
+    what: 'After a restore, who was found by an earlier answer does not keep a department.',
+    of: 'restores',
+    function: 'doubt_memory',
+    from: 'queried_at = null',
+    to: 'queried_at = e.queried_at',
+  },
+  {
+    name: 'restore-repeats',
+    what: 'After a restore, executions have numbers that were given before.',
+    of: 'restores',
+    function: 'doubt_memory',
+    from: `perform setval('dirsync.execution', nextval('dirsync.execution') + 1000000);`,
+    to: '',
+  },
+  {
+    name: 'doubted-for-ever',
+    what: 'Who came into doubt while their source was removed is never asked about.',
+    of: 'restores',
+    file: 'sync/runs/run-requests.ts',
+    from: 'then coalesce(started_at <',
+    to: 'then false and coalesce(started_at <',
   },
 ]
 

@@ -221,6 +221,18 @@ export async function happen(
     }
     case 'time':
       await world.pass(next.seconds)
+      return
+    case 'backup':
+      known.backup = { state: await world.backup(), rejected: new Map(known.rejected) }
+      return
+    case 'restore': {
+      if (known.backup === null) return
+      const { state, rejected } = known.backup
+      await world.restore(state, next.failsOver)
+      for (const [name, hash] of known.rejected) if (rejected.get(name) !== hash) known.rejected.delete(name)
+      for (const process of world.processes)
+        acts.push(Promise.race([world.act(process, 'notice'), process.died]))
+    }
   }
 }
 

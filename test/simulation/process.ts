@@ -11,6 +11,7 @@ import { Feeder } from '../../src/sync/outbox/feeder.ts'
 import { claimSources, type KnownSource } from '../../src/sync/plan/claim-sources.ts'
 import { Planner } from '../../src/sync/plan/planner.ts'
 import { Standing } from '../../src/sync/processes/standing.ts'
+import { noticeRestore } from '../../src/sync/runs/restored.ts'
 import type { RunLimits } from '../../src/sync/runs/safety.ts'
 import { JobProcessor } from '../../src/sync/work/job-processor.ts'
 import type { SimulatedProcess } from './schedule.ts'
@@ -51,7 +52,7 @@ export const OLDER: Settings = {
 }
 
 /** What a process can be told to do once; its loops do all of it again and again. */
-export type Activity = 'plan' | 'feed' | 'sweep' | 'work' | 'finish' | 'retry' | 'tidy'
+export type Activity = 'plan' | 'feed' | 'sweep' | 'work' | 'finish' | 'retry' | 'tidy' | 'notice'
 
 /** A process of dirsync: its connections, and what runs in it. */
 export class Process implements SimulatedProcess {
@@ -106,7 +107,11 @@ export class Process implements SimulatedProcess {
 
   /** What it does before all else, once. */
   start(): Promise<void> {
-    this.#started ??= claimSources(this.pool, knownSources(this.sources)).catch(error => {
+    const begin = async () => {
+      if (this.#world.isRestored) await noticeRestore(this.pool, SILENT)
+      await claimSources(this.pool, knownSources(this.sources))
+    }
+    this.#started ??= begin().catch(error => {
       this.#started = undefined
       throw error
     })

@@ -15,12 +15,15 @@ import type { Scenario } from './play.ts'
 import { enterpriseOf, stageOf } from './stage.ts'
 import { kindsOf, type RunOfAll, type World } from './world.ts'
 
-/** HR's rows, which dirsync brings to the platform, on the stage of a seed. */
-export function employeesOf(seed: number): Scenario<Happening> {
+/**
+ * HR's rows, which dirsync brings to the platform, on the stage of a seed.
+ * @param restores whether its database is restored from backups, too
+ */
+export function employeesOf(seed: number, restores: boolean): Scenario<Happening> {
   const stage = stageOf(seed)
   return {
     stage,
-    turns: happeningsOf(stage),
+    turns: happeningsOf(stage, restores),
     begin: async world => {
       const known: Known = {
         history: new Map([...world.hr.people].map(([name, person]) => [name, [person]])),
@@ -30,6 +33,7 @@ export function employeesOf(seed: number): Scenario<Happening> {
         away: new Set(),
         isRegrouped: false,
         rejected: new Map(),
+        backup: restores ? { state: await world.backup(), rejected: new Map() } : null,
         breaches: [],
       }
       world.platform.onUpdate = (name, sent) => expectPassed(world, known, name, sent)
@@ -55,6 +59,7 @@ export function employeesOf(seed: number): Scenario<Happening> {
 async function rest(world: World, known: Known): Promise<string[]> {
   world.platform.faults.length = 0
   world.hr.outages.clear()
+  if (world.isRestored) for (const process of world.processes) await world.act(process, 'notice')
   await expectTrue(world, known)
   await setHrRight(world, known)
   if (known.isRegrouped) {

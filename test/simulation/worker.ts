@@ -34,9 +34,10 @@ if (defect) await putBackInSchema(defect, world.observer)
 
 /** Each plays a seed, in this order. */
 const SCENARIOS = {
-  employees: (seed: number) => playSeed(world, employeesOf(seed), seed, shrinks),
+  employees: (seed: number) => playSeed(world, employeesOf(seed, false), seed, shrinks),
   money: (seed: number) => playSeed(world, money, seed, shrinks),
   mirrors: (seed: number) => playSeed(world, mirrorsOf(seed), seed, shrinks),
+  restores: (seed: number) => playSeed(world, employeesOf(seed, true), seed, shrinks),
 } satisfies Record<ScenarioName, (seed: number) => Promise<Found | null>>
 const shrinks = defect === undefined
 

@@ -7,10 +7,12 @@ import type { HrSource } from '../../src/hr/source.ts'
 import { parseJobKey } from '../../src/queue/job.ts'
 import { endLostRetries } from '../../src/sync/cases/cases.ts'
 import { requestDueRetries } from '../../src/sync/cases/retries.ts'
+import { claimDeployment } from '../../src/sync/health/deployment.ts'
 import { foldTally } from '../../src/sync/health/figures.ts'
 import { detachHalted } from '../../src/sync/outbox/outbox.ts'
 import { claimSources } from '../../src/sync/plan/claim-sources.ts'
-import { requestReplan, requestScheduledRun } from '../../src/sync/runs/run-requests.ts'
+import { noticeRestore } from '../../src/sync/runs/restored.ts'
+import { requestDoubted, requestReplan, requestScheduledRun } from '../../src/sync/runs/run-requests.ts'
 import { sourcesFor } from '../../src/sync/runs/sources.ts'
 import { finishRuns } from '../../src/sync/settle/finish-runs.ts'
 import { clocks } from './clocks.ts'
@@ -49,6 +51,13 @@ interface Base {
   tables: string[]
   hr: [string, Person][]
   platform: [string, Held][]
+}
+
+/** A backup of dirsync's database: statements that bring it back. */
+export interface Backup {
+  statements: string[]
+  /** The seconds that had passed by then. */
+  passed: number
 }
 
 /** @param url of an empty migrated database */
@@ -95,6 +104,10 @@ export class World {
   sources: Stage['sources'] = this.stage.sources
   /** Called when all that goes on waits for time to pass. */
   onIdle: () => Promise<void> = async () => {}
+  /** dirsync's database is an older one since some moment. */
+  isRestored = false
+  /** Seconds that have passed since the reset. */
+  #passed = 0
   /** What an activity failed with although its process lives, and its connections hold. */
   readonly errors: string[] = []
 
@@ -134,6 +147,9 @@ export class World {
        where schemaname = 'dirsync' and tablename not in ('migration', 'text') order by 1`,
     )
     this.#tables = rows.map(({ name }) => `dirsync.${name}`)
+    await claimDeployment(this.observer, { baseUrl: 'http://platform', appId: 'a', enterpriseCode: '' })
+    // Wherever a clock is put, it has had this account.
+    await this.observer.query(`update dirsync.deployment set since = '-infinity'`)
     await this.observer.query(`
       create schema simulated;
       create table simulated.passed (name text, hash uuid, primary key (name, hash));
@@ -161,6 +177,77 @@ export class World {
     for (const table of [...this.#tables, 'simulated.passed'])
       tables.push(await insertOf(this.observer, table))
     return { tables, hr: copyOf(this.hr.people), platform: copyOf(this.platform.employees) }
+  }
+
+  /** What `pg_dump` would write now. */
+  async backup(): Promise<Backup> {
+    const client = await this.observer.connect()
+    try {
+      await client.query('begin isolation level repeatable read read only')
+      const statements: string[] = []
+      for (const table of this.#tables) statements.push(await insertOf(client, table))
+      const { rows } = await client.query<{ statement: string }>(
+        `select format('select setval(%L, %s, %L)', schemaname || '.' || sequencename, coalesce(last_value, start_value),
+                       last_value is not null) as statement
+         from pg_sequences where schemaname = 'dirsync'`,
+      )
+      await client.query('commit')
+      return {
+        statements: [...statements.filter(Boolean), ...rows.map(row => row.statement)],
+        passed: this.#passed,
+      }
+    } finally {
+      client.release()
+    }
+  }
+
+  /**
+   * An older state of dirsync's database takes the place of the present one; HR, the platform and the queue have moved on.
+   * @param failsOver a replica that lacks what came last has taken over, and processes live on; otherwise all are started anew
+   */
+  async restore({ statements, passed }: Backup, failsOver: boolean): Promise<void> {
+    this.isRestored = true
+    for (const process of [...this.processes])
+      await (failsOver ? this.dropConnections(process) : this.kill(process))
+    for (;;) {
+      const client = await this.observer.connect()
+      try {
+        await client.query(
+          [
+            'begin',
+            `lock table ${this.#tables.join(', ')} in access exclusive mode nowait`,
+            'set local session_replication_role = replica',
+            ...this.#tables.map(table => `delete from ${table}`),
+            ...statements,
+            // Of another database.
+            `update dirsync.deployment set incarnation = 'before'`,
+            `select simulated.pass_time('${this.#passed - passed} seconds')`,
+            'commit',
+          ].join(';\n'),
+        )
+        break
+      } catch (error) {
+        await client.query('rollback')
+        if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
+      } finally {
+        client.release()
+      }
+      // A statement that was under way goes on for a moment after its connection.
+      for (const process of this.processes) await this.dropConnections(process)
+    }
+    const known = await this.observer.query<{ name: string }>(
+      `select ${nameIn('e', 'userid')} as name from dirsync.employee e`,
+    )
+    // Where the others are can only be known once they have been planned again.
+    for (const name of this.platform.employees.keys())
+      if (!known.rows.some(row => row.name === name)) this.departments.unplanned.add(name)
+  }
+
+  /** Whether the database is an older one, and no process has noticed yet. */
+  async isForgetful(): Promise<boolean> {
+    if (!this.isRestored) return false
+    const { rows } = await this.observer.query<{ so: boolean }>('select dirsync.was_restored() as so')
+    return rows[0]?.so ?? false
   }
 
   /** The first sync of a stage. */
@@ -251,6 +338,8 @@ export class World {
     this.queue.reset()
     this.sources = this.stage.sources
     this.#planning = 0
+    this.isRestored = false
+    this.#passed = 0
     this.errors.length = 0
     for (const process of this.processes) process.restart()
     await this.observer.query(
@@ -313,7 +402,7 @@ export class World {
     return as(process, async () => {
       try {
         // Where settings never change, what a start writes is there already.
-        if (this.stage.changesTo) await process.start()
+        if (this.stage.changesTo || this.isRestored) await process.start()
         await this.#do(process, activity)
       } catch (error) {
         if (!process.dead && !isConnection(error)) this.errors.push(`${activity}: ${(error as Error).stack}`)
@@ -358,7 +447,10 @@ export class World {
       case 'feed':
         await process.engine.feeder.feed()
         await finishRuns(pool)
-        for (const source of await sourcesFor(pool, 'changes')) await requestReplan(pool, source)
+        for (const source of await sourcesFor(pool, 'changes')) {
+          await requestReplan(pool, source)
+          if (this.isRestored) await requestDoubted(pool, source)
+        }
         return
       case 'finish':
         await finishRuns(pool)
@@ -374,6 +466,9 @@ export class World {
       case 'tidy':
         await detachHalted(pool)
         await foldTally(pool)
+        return
+      case 'notice':
+        await noticeRestore(pool, SILENT)
         return
       case 'work': {
         const job = this.queue.take(process)
@@ -465,6 +560,7 @@ export class World {
     for (;;)
       try {
         await this.observer.query('select simulated.pass_time($1)', [`${seconds} seconds`])
+        this.#passed += seconds
         this.departments.look(seconds)
         this.#schedule?.pass(seconds)
         return
@@ -530,7 +626,7 @@ export function kindsOf({ departmentsOf, merchants }: Stage): [RunOfAll, ...RunO
 }
 
 /** The statement that puts the rows of a table back; empty where it has none. */
-async function insertOf(db: pg.Pool, table: string): Promise<string> {
+async function insertOf(db: pg.Pool | pg.PoolClient, table: string): Promise<string> {
   const { rows } = await db.query<{ names: string; content: string | null }>(
     `select (select string_agg(quote_ident(attname), ', ') from pg_attribute
              where attrelid = '${table}'::regclass and attnum > 0 and not attisdropped and attgenerated = '') as names,
