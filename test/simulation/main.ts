@@ -14,7 +14,7 @@ import type { Found } from './worker.ts'
 /**
  * Plays simulations by their seeds: `npm run simulate -- --seeds 100000`. A seed that breaks a law is shrunk and shown, and
  * `--seed N` plays it again. `--defect NAME` puts a defect back, `--defects` all of them, one after the other.
- * A seed plays employees, money, mirrors and restores, `--only` one of them.
+ * A seed plays employees, money and mirrors, every fourth one restores, too; `--only` one of them.
  */
 
 const { values: given } = parseArgs({

@@ -40,6 +40,8 @@ const SCENARIOS = {
   restores: (seed: number) => playSeed(world, employeesOf(seed, true), seed, shrinks),
 } satisfies Record<ScenarioName, (seed: number) => Promise<Found | null>>
 const shrinks = defect === undefined
+/** Of so many seeds one plays restores, too: they take some five times as long as the rest. */
+const RESTORED = 4
 
 process.on('message', async (seed: number | 'end') => {
   if (seed === 'end') {
@@ -49,7 +51,8 @@ process.on('message', async (seed: number | 'end') => {
   }
   let found: Found | null = null
   for (const [scenario, play] of Object.entries(SCENARIOS))
-    if (!only || only === scenario) found ??= await play(seed)
+    if (only ? only === scenario : scenario !== 'restores' || seed % RESTORED === 0)
+      found ??= await play(seed)
   process.send?.(found ?? seed)
 })
 process.send?.('ready')
