@@ -59,7 +59,7 @@ export const PROCESS_METRICS = {
     labels: ['outcome'],
   },
   dirsync_change_seconds: {
-    help: 'Time from the moment at which dirsync found a change in HR, or a person asked, to the confirmation by the platform. The objective is 99 % within 10 minutes.',
+    help: 'Time from the moment at which dirsync found a change in HR, or a person asked or approved it, to the confirmation by the platform. Not counted: what became a case, and what a full run found, or took over before it was first tried. The objective is 99 % within 10 minutes.',
     buckets: CHANGE_BUCKETS,
   },
   dirsync_pool_connections: {

@@ -26,6 +26,8 @@ const keysOf = (fed: { entityKey: string }[]) => fed.map(({ entityKey }) => enti
 const take = async (room = 100) =>
   keysOf(await transaction(store.pool, db => takeForQueue(db, room, () => 1)))
 const probe = async (next = () => 60_000) => keysOf(await transaction(store.pool, db => takeProbes(db, next)))
+const add = (run: number, priority: number, ...asked: Parameters<typeof addWork>[3][number][]) =>
+  transaction(store.pool, db => addWork(db, run, priority, asked))
 const detach = () => detachHalted(store.pool)
 const done = (...keys: string[]) =>
   store.pool.query('delete from dirsync.pending where entity_key = any ($1)', [keys])
@@ -47,8 +49,6 @@ const lift = async (startedAt: Date) => {
 
 describe('work', () => {
   const named = { ...employee('e1', 'C1'), wave: 0 }
-  const add = (run: number, priority: number, ...asked: (typeof named)[]) =>
-    transaction(store.pool, db => addWork(db, run, priority, asked))
 
   test('goes into the outbox with its run, priority and wave', async () => {
     const run = await plantRun(store)
@@ -259,6 +259,32 @@ describe('while an enterprise is halted', () => {
     await store.pool.query('update dirsync.pending set starts = 0, in_hand = false')
     await finishRuns(store.pool)
     expect(await rows()).toEqual([])
+  })
+
+  test('what a run of changes asked for keeps the time since then when it has left that run', async () => {
+    const at = new Date(Date.now() - 3_600_000)
+    const [changes, full, later] = [
+      await plantRun(store),
+      await plantRun(store, { kind: 'full' }),
+      await plantRun(store, { kind: 'full' }),
+    ]
+    await plantWork(store, 'e1', { enterprise_code: 'C1', run_id: changes, created_at: at })
+    await plantWork(store, 'e2', { enterprise_code: 'C1', run_id: full, created_at: at })
+    await plantWork(store, 'e3', { enterprise_code: 'C1', run_id: changes, created_at: at })
+    await halt('C1')
+    expect(await detach()).toBe(3)
+    await lift(new Date(Date.now() + 1000))
+    await add(later, 7, { ...employee('e3', 'C1'), wave: 0 })
+    const claims = await claim(
+      store.pool,
+      ['e1', 'e2', 'e3'].map(userid => employee(userid, 'C1')),
+      {},
+    )
+    expect(claims).toMatchObject([
+      { runId: null, changeMsAgo: expect.closeTo(3_600_000, -5) },
+      { runId: null, changeMsAgo: null },
+      { runId: later, changeMsAgo: expect.closeTo(3_600_000, -5) },
+    ])
   })
 
   test('waves keep their order when the work has left its run', async () => {

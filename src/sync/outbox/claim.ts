@@ -38,7 +38,7 @@ export interface Claim {
   runId: number | null
   /** Milliseconds since it was fed to the queue; null if the outbox does not count it as queued. */
   fedMsAgo: number | null
-  /** Milliseconds since a run of changes, or a person, requested it; null: another kind of run did. */
+  /** Milliseconds since a run of changes, or a person, requested it; null: no such run is known to have. */
   changeMsAgo: number | null
   priority: number
   /** A halt was raised after this job had been enqueued: give it back. */
@@ -312,8 +312,19 @@ select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
            and p.detail = b.detail) as "isLate",
        b.sent_unknown as "sentUnknown", b.attempts, b.run_id as "runId", b.priority, b.named,
        (extract(epoch from now() - b.enqueued_at) * 1000)::float8 as "fedMsAgo",
-       (select (extract(epoch from now() - b.created_at) * 1000)::float8 from dirsync.sync_run r
-        where r.id = b.run_id and r.kind in ('changes', 'employees')) as "changeMsAgo",
+       case when exists (
+              select from dirsync.sync_run r
+              where r.kind in ('changes', 'employees')
+                -- Work of a halted enterprise has left its run, and a later run takes over what is asked for again: attempts tell
+                -- which run they were of.
+                and r.id = any (array_append(
+                  case when b.run_id is null or b.version > 1
+                       then array(select a.run_id from dirsync.attempt a
+                                  where a.operation = b.operation and a.enterprise_code = b.enterprise_code
+                                    and a.entity_key = b.entity_key and a.detail = b.detail
+                                    and a.started_at >= b.created_at)
+                  end, b.run_id)))
+            then (extract(epoch from now() - b.created_at) * 1000)::float8 end as "changeMsAgo",
        exists (select from dirsync.halt h where ${holdsBack('b')}) as halted,
        exists (select from dirsync.halt h where ${isInForceFor('b.enterprise_code')}) as "underHalt",
        b.operation = 'bind-openid' and ${isAnothers('b.enterprise_code', 'b.entity_key')} as "isAnothers",
