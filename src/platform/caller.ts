@@ -178,10 +178,12 @@ export class PlatformCaller {
   #ended(exchange: Exchange, error: PlatformError | null, onCall: CallOptions['onCall']): void {
     const { operation, sentAt, waitedMs, answer } = exchange
     const durationMs = performance.now() - sentAt
-    const rateLimited = error?.retryAfterMs !== undefined
+    const asksToWait = error?.retryAfterMs !== undefined
+    // A platform that is unavailable (503) is so however few calls there are. The pacer is careful all the same.
+    const rateLimited = asksToWait && answer?.status !== 503
     // Creating and querying tokens have limits of their own (section 8), which say nothing about the rate of calls.
     const hasOwnLimit = operation === tokenCreate.name || OPERATION_BUDGETS.has(operation)
-    const outcome = { operation, sentAt, rateLimited: rateLimited && !hasOwnLimit }
+    const outcome = { operation, sentAt, rateLimited: asksToWait && !hasOwnLimit }
     void this.#tell(operation, () => this.#parts.pacer.observe(outcome))
     if (this.#parts.onCall === undefined && onCall === undefined) return
     const code = error === null ? 0 : (error.platformCode ?? error.code)

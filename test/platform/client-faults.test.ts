@@ -256,6 +256,7 @@ describe('HTTP', () => {
     })
     expect(pauses).toEqual([{ ms: 7000, reason: 'employee/get: HTTP 429' }])
     expect(tooFast).toEqual(['employee/get'])
+    expect(calls.at(-1)).toMatchObject({ httpStatus: 429, rateLimited: true })
   })
 
   test('429 on a query of the token, which has a limit of its own, pauses such queries alone', async () => {
@@ -282,13 +283,15 @@ describe('HTTP', () => {
     expect(await failureOf(get())).toMatchObject({ disposition: 'wait', retryAfterMs: 1000 })
   })
 
-  test('503 with advice waits, too', async () => {
+  test('503 with advice waits, too, but was not refused for too many calls', async () => {
     platform.plan('employee/get', status(503, { 'retry-after': '3' }))
     expect(await failureOf(get())).toMatchObject({
       disposition: 'wait',
       retryAfterMs: 3000,
       outcomeKnown: true,
     })
+    expect(pauses).toEqual([{ ms: 3000, reason: 'employee/get: HTTP 503' }])
+    expect(calls.at(-1)).toMatchObject({ httpStatus: 503, rateLimited: false })
   })
 })
 
