@@ -86,7 +86,7 @@ export const DATABASE_METRICS = {
       lastSuccesses.map(({ kind, source, age }) => [ofSource({ kind }, source), age]),
   },
   dirsync_halts: {
-    help: 'Halts in force, by category (paused: by a person): of everything, of a source of HR, or of an enterprise.',
+    help: 'Halts in force, by category (paused: by a person): of everything, of a source of HR (one, however many enterprises it has), or of an enterprise.',
     labels: ['category', 'scope', 'source'],
     read: ({ halts }) =>
       halts.map(({ category, scope, source, count }) => [ofSource({ category, scope }, source), count]),

@@ -245,6 +245,20 @@ test('with several HR sources, the last success is that of each', async () => {
   expect(ages[`${name}{kind="full",source="beijing"}`]).toBeGreaterThanOrEqual(3600)
 })
 
+test('a source of HR that does not answer is one halt, however many enterprises it has', async () => {
+  await database.pool.query(`
+    insert into dirsync.hr_source (name, position, kind, address, enterprise_codes) values
+      ('shanghai', 0, 'postgresql', 'db', '{E1,E2}'), ('beijing', 1, 'postgresql', 'db', '{E3}');
+    insert into dirsync.halt (scope, category, message, remedy)
+    select scope, category, '[]', '[]' from (values
+      ('E1', 'hr_unavailable'), ('E2', 'hr_unavailable'), ('E3', 'enterprise_code')) h (scope, category)`)
+  await using console = await openApp(database.url)
+  expect(seriesOf(await scrape(console.app), 'dirsync_halts')).toEqual({
+    'dirsync_halts{category="hr_unavailable",scope="source",source="shanghai"}': 1,
+    'dirsync_halts{category="enterprise_code",scope="enterprise"}': 1,
+  })
+})
+
 test('the last success is of all employees, on the present account', async () => {
   await database.pool.query(`
     insert into dirsync.sync_run (kind, state, keys, finished_at) values ('changes', 'done', '{a}', now());

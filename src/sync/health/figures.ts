@@ -105,7 +105,8 @@ const FIGURES = `
       and (kind not in ${EMPLOYEE_KINDS_SQL}
            or finished_at > ${ACCOUNT_SINCE} and ${FIRST_SYNC_ENDED} is not null)
   ), halts as (
-    select category, coalesce(s.name, '') as source, count(*),
+    -- A source that does not answer halts each of its enterprises.
+    select category, coalesce(s.name, '') as source, count(distinct coalesce(s.name, h.scope)),
            case when s.name is not null then 'source' when h.scope = '*' then 'everything' else 'enterprise' end as scope
     from dirsync.halt h
     left join dirsync.hr_source s on h.category = 'hr_unavailable' and h.scope = any (s.enterprise_codes)
