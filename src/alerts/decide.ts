@@ -175,7 +175,7 @@ function eventOf(
   // If no process evaluated, none worked either: the machine was off or asleep. That counts like missing roles.
   const causes = [...alerts, { rule: 'role_missing', facts: {}, endedAt: watchedSince }]
   if (inhibitorOf(alert, causes, now) !== undefined) return null
-  // Once it is acknowledged, channels that know the alert hear so once, and nobody hears more until it is over.
+  // Once it is acknowledged, channels that know the alert hear so once, and nobody hears more until it is over or grows.
   if (alert.acknowledged)
     return !wasTold || known.isAcknowledged || isHeldByQuietHours || isMuted ? null : 'acknowledged'
   if (wasTold && !isDue(alert.rule, known, now, limits)) return null

@@ -84,7 +84,9 @@ export const Alert = z.object({
   acknowledged_by: z
     .string()
     .nullable()
-    .describe('Who takes care of it: it is not told again until it is over; null: no one has said so'),
+    .describe(
+      'Who takes care of it: it is not told again until it is over, or a further refund or top-up comes to it; null: no one has said so',
+    ),
   acknowledged_at: z.date().nullable(),
   acknowledged_reason: z.string().nullable(),
   told: z.array(LastTold).describe('By channel; empty if none was told'),

@@ -101,7 +101,9 @@ Examples:
 
   command
     .command('acknowledge')
-    .description('say that you take care of an alert: channels are not told again until it is over')
+    .description(
+      'say that you take care of an alert: channels are not told again until it is over, or a further refund or top-up comes to it',
+    )
     .argument('<id>', 'number of the alert, as dirsync alerts lists it', numberOf('alert'))
     .option('--reason <reason>', 'what you do about it; channels that were told hear it', reasonOf)
     .option('--json', 'print one JSON document')

@@ -37,6 +37,9 @@ create table dirsync.hr_delivery (
 alter table dirsync.alert add column grew_at timestamptz;
 comment on column dirsync.alert.grew_at is
   'When there was last more of it than someone had acknowledged, so that channels are told again; null: never.';
+comment on function dirsync.acknowledge_alert is
+  'Says that you take care of an alert: its channels are told so once, and not again until it is over, or a further refund '
+  'or top-up comes to it. Returns false if it is over already, or another person was first.';
 
 -- Where each process has the queue -------------------------------------------------------------------
 

@@ -103,7 +103,9 @@ test('dirsync alerts acknowledge records who handles an alert, and the list then
   )
   const id = String(rows[0]?.id)
   const { stdout } = await run('acknowledge', id, '--reason', 'the vendor renews it')
-  expect(stdout).toBe('You have taken it over: channels get no more messages about it until it is over.\n')
+  expect(stdout).toBe(
+    'You have taken it over: channels get no more messages about it until it is over, or a further refund or top-up comes to it.\n',
+  )
   expect((await run('list')).stdout).toMatch(/Taken over +.+ is on it, .+ · the vendor renews it$/m)
   const again = await run('acknowledge', id)
   expect(again).toMatchObject({ code: 0, stderr: '' })

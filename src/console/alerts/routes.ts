@@ -107,7 +107,8 @@ export function alerts(services: Pick<Services, 'pool' | 'config'>) {
       path: '/alerts/acknowledge/:id',
       formerly: '/alerts/:id/acknowledge',
       role: 'operator',
-      summary: 'Acknowledge an alert: no more reminders are sent until it is over',
+      summary:
+        'Acknowledge an alert: no more reminders are sent until it is over, or a further refund or top-up comes to it',
       params: z.object({ id: rowNumber }),
       body: z.object({ reason: z.string().trim().max(500).nullish() }),
       result: AlertTaken.extend({

@@ -31,8 +31,9 @@ export const alertsScreen = {
   'alerts.in_hand.by': '{by} is on it, since {ago}',
   'alerts.acknowledge': 'Take it over',
   'alerts.acknowledge.meaning':
-    'Channels that were notified are told that you are on it, and get no more messages about it until it is over.',
-  'alerts.acknowledged': 'You have taken it over: channels get no more messages about it until it is over.',
+    'Channels that were notified are told that you are on it, and get no more messages about it until it is over, or a further refund or top-up comes to it.',
+  'alerts.acknowledged':
+    'You have taken it over: channels get no more messages about it until it is over, or a further refund or top-up comes to it.',
   'alerts.not_acknowledged': '{by} has taken it over ({ago}).',
   'alerts.is_over': 'It is already over.',
   'alerts.not_raised': 'It is not raised yet, so there is nothing to take over.',

@@ -30,8 +30,9 @@ export const alertsScreen = {
   'alerts.in_hand': '处理人',
   'alerts.in_hand.by': '{by} 正在处理（{ago}认领）',
   'alerts.acknowledge': '认领',
-  'alerts.acknowledge.meaning': '已收到通知的渠道会得知由您处理，恢复之前不再重复通知。',
-  'alerts.acknowledged': '已由您认领：恢复之前不再重复通知。',
+  'alerts.acknowledge.meaning':
+    '已收到通知的渠道会得知由您处理，恢复之前不再重复通知，除非其中新增退款或充值。',
+  'alerts.acknowledged': '已由您认领：恢复之前不再重复通知，除非其中新增退款或充值。',
   'alerts.not_acknowledged': '已由 {by} 认领（{ago}）。',
   'alerts.is_over': '该告警已恢复。',
   'alerts.not_raised': '该告警尚未触发，暂无可认领的内容。',

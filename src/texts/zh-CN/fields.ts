@@ -108,8 +108,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'How often it came back within 15 minutes of being gone': '消失后 15 分钟内再次出现的次数',
   'Since when it no longer holds; it is over after a minute of that, or 15 once it came back':
     '自何时起不再成立；此后一分钟视为恢复，曾再次出现的为 15 分钟',
-  'Who takes care of it: it is not told again until it is over; null: no one has said so':
-    '由谁处理：恢复之前不再通知；null 表示尚无人认领',
+  'Who takes care of it: it is not told again until it is over, or a further refund or top-up comes to it; null: no one has said so':
+    '由谁处理：恢复之前不再通知，除非其中新增退款或充值；null 表示尚无人认领',
   'By channel; empty if none was told': '按渠道；均未通知时为空',
   'raised, repeated, acknowledged, recovered; withheld: quiet hours or a mute kept it back':
     'raised、repeated、acknowledged、recovered；withheld 表示因免打扰时段或静默而未通知',

@@ -183,8 +183,8 @@ export const help: Readonly<Record<string, string>> = {
     '向每个渠道发送一条消息，并显示其服务器的答复',
   'to this channel alone': '仅发往此渠道',
   'Nothing else has to run, not even the database.': '无需运行其他任何部分，数据库也不需要。',
-  'say that you take care of an alert: channels are not told again until it is over':
-    '认领告警：恢复之前不再通知各渠道',
+  'say that you take care of an alert: channels are not told again until it is over, or a further refund or top-up comes to it':
+    '认领告警：恢复之前不再通知各渠道，除非其中新增退款或充值',
   'what you do about it; channels that were told hear it': '处理方式；已收到通知的渠道会得知',
   'number of the alert, as dirsync alerts lists it': '告警编号，见 dirsync alerts',
   'the vendor renews the secret': '平台方正在更换密钥',
