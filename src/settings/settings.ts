@@ -530,7 +530,7 @@ export const SETTINGS = {
   HEARTBEAT_URL: {
     group: 'Alerts',
     meaning:
-      'Called (GET) after each successful changes or full run, for an external monitor that notices when the calls stop. While a run is held, its HR source triggers no call.',
+      'Called (GET) after each successful changes or full run, for an external monitor that notices when the calls stop. While a run of employees is held as a whole, its HR source triggers no call.',
     type: optional(url('https', 'http')),
     example: 'https://monitor.example.com/ping/0b3e',
     secret: true,

@@ -143,8 +143,8 @@ export const meanings: Readonly<Record<string, string>> = {
   'Hours after which a continuing alert is sent again.': '持续中的告警每隔多少小时再次发送。',
   'The most messages about one rule that a channel gets within an hour; then it gets one summary. New critical alerts are always sent.':
     '一个渠道一小时内收到同一规则的最大消息数，之后合并为一条汇总。新的严重告警始终发送。',
-  'Called (GET) after each successful changes or full run, for an external monitor that notices when the calls stop. While a run is held, its HR source triggers no call.':
-    '每次增量同步或全量同步成功后调用（GET），供外部监控在调用中断时发现问题。有同步任务待审批时，其人事系统不会触发调用。',
+  'Called (GET) after each successful changes or full run, for an external monitor that notices when the calls stop. While a run of employees is held as a whole, its HR source triggers no call.':
+    '每次增量同步或全量同步成功后调用（GET），供外部监控在调用中断时发现问题。员工同步任务整体待审批时，其人事系统不会触发调用。',
   'Your name for this deployment, shown in alerts, the console and `dirsync status`.':
     '您为本部署起的名称，显示在告警、控制台和 `dirsync status` 中。',
   'The language of what commands print, their help included, and of log messages that ask for action. --json and CSV are always English.':
