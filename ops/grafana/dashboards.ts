@@ -131,9 +131,9 @@ const OPERATIONS: Placed[] = [
     ],
   }),
   curves({
-    title: 'Intervals since the last good run',
+    title: 'Intervals without a good run that was due',
     description:
-      'Time since a run ended well, in intervals of its schedule. Beyond 3 is an alert. Nothing while a schedule is off.',
+      'In intervals of its schedule. Begins anew after a pause or halt, and at each check of a held run. Beyond 3 is an alert. Nothing while a schedule is off or paused.',
     unit: 'short',
     limit: 3,
     queries: [
@@ -236,7 +236,8 @@ const quantile = (share: number, histogram: string, by = '') =>
 const OBJECTIVE: Placed[] = [
   curves({
     title: 'From a change in HR to the platform',
-    description: 'From when dirsync found it to the confirmation. The objective: 99 % within 10 minutes.',
+    description:
+      'From when dirsync found it to the confirmation, without what became a case or only a full run found. The objective: 99 % within 10 minutes.',
     unit: 's',
     limit: 600,
     queries: [

@@ -130,7 +130,7 @@ export const DATABASE_METRICS = {
       schedules.map(({ kind, source, interval }) => [ofSource({ kind }, source), interval]),
   },
   dirsync_run_unsuccessful_seconds: {
-    help: 'For how long there should have been a good run, by kind: since the last one or since its schedule has been in force, without halts and what a run under way needs; absent while it is off or paused.',
+    help: 'For how long there should have been a good run, by kind: since the last one, or since its schedule has been in force, a pause or halt ended, or HR was last checked for a held run; without what a run under way needs; absent while it is off or paused.',
     labels: ['kind', 'source'],
     read: ({ schedules }) =>
       schedules.map(({ kind, source, unsuccessful }) => [ofSource({ kind }, source), unsuccessful]),

@@ -37,7 +37,9 @@ export const PROCESS_METRICS = {
   dirsync_pacer_permitted_calls_per_second: {
     help: 'Calls per second that the pacer permits, for all processes together; 0 while an unknown limit is not yet learnt.',
   },
-  dirsync_pacer_learnt: { help: '1 when the permitted rate was learnt, 0 when it was set.' },
+  dirsync_pacer_learnt: {
+    help: '1 when the permitted rate is learnt, also while none is known yet, or was lowered because the platform rejected calls; 0 when it is as set.',
+  },
   dirsync_pacer_ceiling_calls_per_second: {
     help: 'The rate at which the platform last rejected calls; absent when none is known.',
   },
@@ -46,7 +48,7 @@ export const PROCESS_METRICS = {
     help: 'Remaining time of a pause that the platform asked for, as this process knows it.',
   },
   dirsync_jobs_total: {
-    help: 'Jobs that this process carried out, by operation and outcome.',
+    help: 'Jobs that this process carried out, each for one employee, department or binding, by operation and outcome.',
     labels: ['operation', 'outcome'],
   },
   dirsync_job_duration_seconds: {
@@ -55,7 +57,7 @@ export const PROCESS_METRICS = {
     buckets: JOB_BUCKETS,
   },
   dirsync_notifications_total: {
-    help: 'Refund notifications that this process received, by outcome: stored, repeated, or why it refused them.',
+    help: 'Requests to the receiver of refund notifications of this process, other than /healthz, by outcome: stored, repeated, or why it refused them.',
     labels: ['outcome'],
   },
   dirsync_change_seconds: {
