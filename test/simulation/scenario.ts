@@ -75,8 +75,10 @@ async function rest(world: World, known: Known): Promise<string[]> {
     world.hr.outages.clear()
   }
   const [changes, ...departments] = kindsOf(world.stage)
-  // Departments are missed first, and deleted later.
-  for (const kind of [changes, ...departments, ...departments]) await settle(world, known, kind)
+  // Departments are missed first, and deleted later. After a restore none is before HR's employees have been read: by a clock that
+  // was put back then, once it has caught up.
+  const again = world.isRestored ? [changes] : []
+  for (const kind of [changes, ...departments, ...again, ...departments]) await settle(world, known, kind)
   await expectApart(world, known)
   await expectAtRest(world, known)
   return [...known.breaches, ...world.platform.breaches, ...world.errors]

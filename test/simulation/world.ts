@@ -648,6 +648,6 @@ export function isConnection(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }
   return (
     code === '57P01' ||
-    /Connection terminated|terminating connection|connection error and is not queryable/.test(message ?? '')
+    /Connection terminated|terminating connection|is not queryable|ECONNRESET/.test(message ?? '')
   )
 }
