@@ -3,6 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Ways to wait: up to a timeout, until aborted, or in line for one of a few permits. */
 
+/** Longest delay of a Node timer, which takes a longer one for 1 ms. */
+export const LONGEST_TIMER_MS = 2_147_483_647
+
 /**
  * The outcome of `promise`, or a rejection when it takes longer than `ms`. A later outcome is ignored.
  * @param late makes the error of the rejection

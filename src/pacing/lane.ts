@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import type { Logger } from 'pino'
+import { LONGEST_TIMER_MS } from '../lib/waiting.ts'
 import type { PaceRequest } from './pacer.ts'
 import type { Budget, Lease, WantedSlots } from './slots.ts'
 import { type Lateness, Turnstile, type TurnstileClock } from './turnstile.ts'
@@ -20,8 +21,6 @@ const RETRY_MS = 1000
 const CHECK_MS = 3000
 /** How often to ask at least while a lowered rate has no slot soon: it may be restored. */
 const CAPPED_CHECK_MS = 500
-/** Longest delay of a Node timer. */
-const LONGEST_TIMER_MS = 2_147_483_647
 
 interface Parts {
   lease: (wanted: WantedSlots) => Promise<Lease>

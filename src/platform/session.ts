@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { z } from 'zod'
-import { unlessAborted } from '../lib/waiting.ts'
+import { LONGEST_TIMER_MS, unlessAborted } from '../lib/waiting.ts'
 import type { Pacer } from '../pacing/pacer.ts'
 import { type CallOptions, type CallReport, ClockOffset, LocalPacer, PlatformCaller } from './caller.ts'
 import { entryOfCode } from './codes.ts'
@@ -21,6 +21,7 @@ import {
 const TOKEN_PRIORITY = -1
 
 const DEFAULT_RATE = 10
+const DEFAULT_TIMEOUT_MS = 10_000
 /** Far above a page of a hundred orders with their goods. */
 const DEFAULT_ANSWER_BYTES = 8 * 1024 * 1024
 
@@ -84,7 +85,7 @@ export class PlatformSession {
       clockOffset: this.clockOffset,
       rateLimitedCodes: new Set(options.rateLimitedCodes),
       limits: {
-        timeoutMs: options.timeoutMs ?? 10_000,
+        timeoutMs: checkedTimeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS),
         maxAnswerBytes: options.maxAnswerBytes ?? DEFAULT_ANSWER_BYTES,
       },
       maxConnections: options.maxConnections ?? 64,
@@ -189,6 +190,11 @@ export class PlatformSession {
     this.#log?.info({ expiresIn: expires_in }, 'access token created')
     return { accessToken: access_token, expiresIn: expires_in }
   }
+}
+
+function checkedTimeout(ms: number): number {
+  if (ms > 0 && ms <= LONGEST_TIMER_MS) return ms
+  throw new RangeError(`The timeout must be more than 0 and at most ${LONGEST_TIMER_MS} ms, it is ${ms}.`)
 }
 
 /** Turns the fuse of token creation into a failure of the call that needed the token. */
