@@ -243,12 +243,15 @@ export class PlatformClient {
   /**
    * Any operation by name, for callers that learn it at run time.
    * @param params texts or numbers, by the platform's names
+   * @throws RangeError for a name that is not an operation
    */
   async call(
     operation: OperationName,
     params: Record<string, unknown>,
     options?: CallOptions,
   ): Promise<unknown> {
+    if (!Object.hasOwn(OPERATIONS, operation))
+      throw new RangeError(`"${operation}" is not an operation of the platform.`)
     if (operation !== 'token/create')
       return this.#session.call(OPERATIONS[operation] as Operation, params, options)
     this.#session.check(tokenCreate, params)

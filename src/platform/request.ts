@@ -112,7 +112,7 @@ export class RequestBuilder {
     this.#basePath = url.pathname.replace(/\/+$/, '')
     this.#appId = appId
     this.#appSecret = appSecret
-    this.#algorithm = algorithm
+    this.#algorithm = checkedAlgorithm(algorithm)
     this.#fixedQuery = `?appid=${encodeURIComponent(appId)}&grant_type=${GRANT_TYPE}&version=${VERSION}`
   }
 
@@ -174,6 +174,13 @@ function formText(texts: ParameterTexts): string {
 export const SIGN_ALGORITHMS = ['sha256', 'sha1', 'sha512'] as const
 
 export type SignAlgorithm = (typeof SIGN_ALGORITHMS)[number]
+
+function checkedAlgorithm(algorithm: SignAlgorithm): SignAlgorithm {
+  if (SIGN_ALGORITHMS.includes(algorithm)) return algorithm
+  throw new RangeError(
+    `The signature algorithm must be one of ${SIGN_ALGORITHMS.join(', ')}, it is ${algorithm}.`,
+  )
+}
 
 /**
  * Signature of a call or a notification, in lower-case hex.

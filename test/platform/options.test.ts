@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PlatformClient, type PlatformClientOptions } from '../../src/platform/index.ts'
+import { type OperationName, PlatformClient, type PlatformClientOptions } from '../../src/platform/index.ts'
 
 const withOptions = (options: Partial<Record<keyof PlatformClientOptions, unknown>>) => () =>
   new PlatformClient({
@@ -19,4 +19,16 @@ test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])(
 test('the longest time limit that a timer holds is accepted', async () => {
   await using client = withOptions({ timeoutMs: 2 ** 31 - 1 })()
   expect(client).toBeInstanceOf(PlatformClient)
+})
+
+test('a signature algorithm that the platform does not offer is refused before anything is sent', () => {
+  expect(withOptions({ signAlgorithm: 'md6' })).toThrow(RangeError)
+})
+
+test('a call of an operation that does not exist says so', async () => {
+  await using client = withOptions({})()
+  for (const name of ['nope', 'toString'])
+    await expect(client.call(name as OperationName, {})).rejects.toThrow(
+      new RangeError(`"${name}" is not an operation of the platform.`),
+    )
 })
