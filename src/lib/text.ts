@@ -110,6 +110,12 @@ export function isAddress(text: string, beginnings: readonly string[]): boolean 
   return URL.canParse(text) && beginnings.some(beginning => text.startsWith(beginning))
 }
 
+/** Whether an address has neither login nor parameters, so that a path can follow it. */
+export function isBareAddress(text: string): boolean {
+  const { username, password, search, hash } = new URL(text)
+  return `${username}${password}${search}${hash}` === ''
+}
+
 /** A text with a capital first letter, for the beginning of a line or a sentence. */
 export function capitalised(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)

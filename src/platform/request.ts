@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { EmployeeKey } from '../directory/employee.ts'
-import { trimText } from '../lib/text.ts'
+import { isAddress, isBareAddress, trimText } from '../lib/text.ts'
 import { message, saidBySchema } from '../texts/message.ts'
 import { type ParameterProblem, PlatformError, parameterProblem } from './errors.ts'
 import type { HttpRequest } from './exchange.ts'
@@ -107,7 +107,7 @@ export class RequestBuilder {
   readonly #sortedNames = new Map<string, readonly string[]>()
 
   constructor(baseUrl: string, appId: string, appSecret: string, algorithm: SignAlgorithm) {
-    const url = new URL(baseUrl)
+    const url = checkedBase(baseUrl)
     this.#origin = url.origin
     this.#basePath = url.pathname.replace(/\/+$/, '')
     this.#appId = appId
@@ -174,6 +174,14 @@ function formText(texts: ParameterTexts): string {
 export const SIGN_ALGORITHMS = ['sha256', 'sha1', 'sha512'] as const
 
 export type SignAlgorithm = (typeof SIGN_ALGORITHMS)[number]
+
+/** An address that is refused is not repeated: it may hold a password. */
+function checkedBase(baseUrl: string): URL {
+  if (isAddress(baseUrl, ['http://', 'https://']) && isBareAddress(baseUrl)) return new URL(baseUrl)
+  throw new RangeError(
+    'The base address must begin with http:// or https:// and have no user, password or parameters.',
+  )
+}
 
 function checkedAlgorithm(algorithm: SignAlgorithm): SignAlgorithm {
   if (SIGN_ALGORITHMS.includes(algorithm)) return algorithm

@@ -10,6 +10,7 @@ import {
 import { ACCESS_ROLES } from '../console/auth/viewer.ts'
 import { completeness, ENCODINGS, headingRows } from '../hr/files/settings.ts'
 import { isThisMachine } from '../lib/http-server.ts'
+import { isBareAddress } from '../lib/text.ts'
 import { MIRRORS, type Mirror } from '../sync/runs/mirror-kind.ts'
 import { worded } from '../texts/message.ts'
 import {
@@ -181,13 +182,7 @@ export const SETTINGS = {
     meaning: "The base address of the platform's test or production environment.",
     // One spelling per address: tokens, pacing and the deployment are kept under it.
     type: url('http', 'https')
-      .refine(
-        text => {
-          const { username, password, search } = new URL(text)
-          return `${username}${password}${search}` === ''
-        },
-        { error: worded('said.wanted_no_login'), abort: true },
-      )
+      .refine(isBareAddress, { error: worded('said.wanted_no_login'), abort: true })
       .transform(text => new URL(text).href.replace(/\/+$/, ''))
       .describe('address, https://…'),
     example: 'https://platform.example.com',

@@ -32,3 +32,14 @@ test('a call of an operation that does not exist says so', async () => {
       new RangeError(`"${name}" is not an operation of the platform.`),
     )
 })
+
+test.each([
+  'platform.example.com',
+  'platform.example.com:443',
+  'ftp://platform.example.com',
+  'https://platform.example.com/?y=1',
+  'https://platform.example.com/#y',
+  'https://app:s3cret@platform.example.com',
+])('the base address %s is refused before anything is sent', baseUrl => {
+  expect(withOptions({ baseUrl })).toThrow(RangeError)
+})

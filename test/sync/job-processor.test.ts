@@ -40,7 +40,7 @@ test('without PostgreSQL a job fails at once, so that the queue hands it out aga
   const url = `postgres://nobody@127.0.0.1:${await freePort()}/none`
   const pool = createPool(url, { max: 1, name: 'test', logger: SILENT })
   const locks = new SessionLocks(url, SILENT)
-  const client = new PlatformClient({ baseUrl: url, appId: 'a', appSecret: 's' })
+  const client = new PlatformClient({ baseUrl: 'http://127.0.0.1:9', appId: 'a', appSecret: 's' })
   onTestFinished(async () => {
     await Promise.all([locks.close(), client.close(), pool.end()])
   })
