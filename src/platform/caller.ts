@@ -76,6 +76,7 @@ const AHEAD = 0
 export class PlatformCaller {
   readonly #parts: CallerParts
   readonly #agent: Agent
+  readonly #closing = new AbortController()
 
   constructor(parts: CallerParts) {
     this.#parts = parts
@@ -100,6 +101,8 @@ export class PlatformCaller {
     const { builder, clock, clockOffset, rateLimitedCodes } = this.#parts
     const wantedAt = performance.now()
     await this.#wantedTurn(operation.name, options)
+    const { aborted: isClosed, reason } = this.#closing.signal
+    if (isClosed) throw abortedError(operation.name, reason)
     const timestamp = Math.floor((clock() + clockOffset.appliedMs) / 1000)
     const request = builder.build(operation, texts, timestamp, token)
     const sentAt = performance.now()
@@ -120,8 +123,9 @@ export class PlatformCaller {
     }
   }
 
-  /** Lets exchanges in flight end, then closes the connections. */
+  /** Gives up calls that wait for their turn, lets exchanges in flight end, then closes the connections. */
   close(): Promise<void> {
+    this.#closing.abort(new Error('the client is closed'))
     return this.#agent.close()
   }
 
@@ -145,8 +149,10 @@ export class PlatformCaller {
 
   /** Waits for the pacer, unless that takes too long. */
   async #turn(operation: string, options: CallOptions): Promise<void> {
+    const closing = this.#closing.signal
+    const signal = options.signal ? AbortSignal.any([options.signal, closing]) : closing
     try {
-      await this.#parts.pacer.acquire({ operation, ...options })
+      await this.#parts.pacer.acquire({ operation, ...options, signal })
     } catch (error) {
       // Whatever the reason that its turn did not come, nothing was sent.
       if (!(error instanceof CallsPausedError)) throw abortedError(operation, error)

@@ -258,7 +258,7 @@ export class PlatformClient {
     return this.tokens.create()
   }
 
-  /** Gives up calls that wait in the default pacer, lets those in flight end, then closes the connections. Idempotent. */
+  /** Gives up calls that wait for their turn, lets those in flight end, then closes the connections. Idempotent. */
   close(): Promise<void> {
     return this.#session.close()
   }

@@ -157,8 +157,8 @@ export class PlatformSession {
   }
 
   /**
-   * Lets calls in flight end, then closes the connections. Calls that wait for their turn in the default pacer are given up at
-   * once; a pacer that was given to the session stays open. Idempotent.
+   * Lets calls in flight end, then closes the connections. Calls that wait for their turn are given up at once; a pacer that was
+   * given to the session stays open. Idempotent.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close()

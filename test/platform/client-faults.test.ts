@@ -402,35 +402,56 @@ describe('connections and time', () => {
     await platform.seen('employee/get')
     await Promise.all([client.close(), client.close()])
     expect((await call).userid).toBe('u1')
-    expect(await failureOf(get())).toMatchObject({ code: 'PLATFORM_CONNECTION', outcomeKnown: true })
+    expect(await failureOf(get())).toMatchObject({ code: 'PLATFORM_ABORTED', outcomeKnown: true })
   })
 
-  test('closing gives up at once what waits for its turn in the default pacer, and lets what was sent end', async () => {
-    const tokenStore = new MemoryTokenStore()
-    await tokenStore.refresh(
-      () => false,
-      async () => ({ accessToken: 't', expiresIn: 60 }),
-    )
-    const account = { baseUrl: platform.url, appId: APP_ID, appSecret: APP_SECRET }
-    // Only the first call has its turn in this test.
-    const slow = new PlatformClient({ ...account, tokenStore, ratePerSecond: 0.001 })
-    const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
-    platform.plan('employee/get', (response, request) => {
-      void answered.then(() => ok({ userid: 'u1' })(response, request))
-    })
-    const sent = slow.employees.get({ userid: 'u1' })
-    await platform.seen('employee/get')
-    const inLine = ['u2', 'u3'].map(userid => failureOf(slow.employees.get({ userid })))
-    const closed = slow.close()
-    for (const error of await Promise.all(inLine)) {
-      expect(error).toMatchObject({ code: 'PLATFORM_ABORTED', outcomeKnown: true })
-      expect((error.cause as PacerClosedError).code).toBe('PACER_CLOSED')
+  test('what is asked whether it is still wanted while the client closes is not sent', async () => {
+    await client.tokens.create()
+    const asked = Promise.withResolvers<void>()
+    const wanted = Promise.withResolvers<boolean>()
+    const isStillWanted = () => {
+      asked.resolve()
+      return wanted.promise
     }
-    answer()
-    expect((await sent).userid).toBe('u1')
+    const call = failureOf(client.employees.get({ userid: 'u1' }, { isStillWanted }))
+    await asked.promise
+    const closed = client.close()
+    wanted.resolve(true)
+    expect(await call).toMatchObject({ code: 'PLATFORM_ABORTED', outcomeKnown: true })
     await closed
-    expect(platform.requests).toHaveLength(1)
+    expect(platform.of('employee/get')).toEqual([])
   })
+
+  test.each([
+    ['the default pacer', { code: 'PACER_CLOSED' }, {}],
+    ['a pacer that it was given', { message: 'the client is closed' }, { pacer: new LocalPacer(0.001) }],
+  ])(
+    'closing gives up at once what waits for its turn in %s, and lets what was sent end',
+    async (_, cause, paced) => {
+      const tokenStore = new MemoryTokenStore()
+      await tokenStore.refresh(
+        () => false,
+        async () => ({ accessToken: 't', expiresIn: 60 }),
+      )
+      const account = { baseUrl: platform.url, appId: APP_ID, appSecret: APP_SECRET }
+      // Only the first call has its turn in this test.
+      const slow = new PlatformClient({ ...account, tokenStore, ratePerSecond: 0.001, ...paced })
+      const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+      platform.plan('employee/get', (response, request) => {
+        void answered.then(() => ok({ userid: 'u1' })(response, request))
+      })
+      const sent = slow.employees.get({ userid: 'u1' })
+      await platform.seen('employee/get')
+      const inLine = ['u2', 'u3'].map(userid => failureOf(slow.employees.get({ userid })))
+      const closed = slow.close()
+      for (const error of await Promise.all(inLine))
+        expect(error).toMatchObject({ code: 'PLATFORM_ABORTED', outcomeKnown: true, cause })
+      answer()
+      expect((await sent).userid).toBe('u1')
+      await closed
+      expect(platform.requests).toHaveLength(1)
+    },
+  )
 
   test('what was given up while it waited for a connection is not sent later', async () => {
     await client.close()
