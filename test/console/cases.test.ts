@@ -767,6 +767,18 @@ describe('a bulk action', () => {
     ])
   })
 
+  test('is undone in the background, by another action that the answer names', async () => {
+    const { id } = (
+      await post('/api/v1/bulk', { action: 'ignore', ids: [await plant('a')], reason: 'why' })
+    ).json()
+    await post(`/api/v1/bulk/${id}/start`)
+    await console.pool.query('select dirsync.bulk_step(200, 200)')
+    const undone = await post(`/api/v1/bulk/${id}/undo`)
+    expect(undone.statusCode).toBe(202)
+    expect(undone.headers.location).toBe(`/api/v1/bulk/${undone.json().id}`)
+    expect((await get(String(undone.headers.location))).json()).toMatchObject({ bulk: { action: 'undo' } })
+  })
+
   test.each([
     ['en', /bulk action (\d+) was undone by somebody-operator at/],
     ['zh-CN', /批量操作 (\d+) 已由 somebody-operator 于 .* 撤销/],

@@ -136,6 +136,7 @@ export function bulk(services: Pick<Services, 'pool' | 'config'>) {
         'Take an action back in the background, up to ten minutes after it ended: of each case to which nothing happened since',
       params,
       result: z.object({ id: z.int().describe('The action that takes it back') }),
+      starts: ({ id }) => `/bulk/${id}`,
       run: async (ask, { params: { id } }) => ({
         id: await undoBulk(pool, ask.asker, id),
       }),
