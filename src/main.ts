@@ -303,11 +303,11 @@ async function startConsoleRole(core: Core, stops: Stops): Promise<Console> {
     misfit: () => (works ? { ...core.entry.misfit(), ...(serves && { aside: null }) } : FITS),
     platformCodes: Object.keys(PLATFORM_CODES),
     hr,
-    platform: onceNeeded(() => {
-      const client = connectPlatform(config, pool, logger, { tracing })
+    platform(onCall) {
+      const client = connectPlatform(config, pool, logger, { onCall, tracing })
       stops.afterwards(async () => client[Symbol.asyncDispose]())
       return client
-    }),
+    },
     env: core.env ?? environment(),
     program: core.program ?? 'dirsync',
     logger,
@@ -316,15 +316,6 @@ async function startConsoleRole(core: Core, stops: Stops): Promise<Console> {
   stops.afterwards(() => web.close())
   await core.entry.showConsole(web.url)
   return web
-}
-
-/** Creates a value on first use, and keeps it. */
-function onceNeeded<T>(make: () => T): () => T {
-  let made: { value: T } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
 }
 
 async function startNotifications({ config, logger }: Core, web: Console | null, stops: Stops) {

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 import { createPool } from '../lib/database.ts'
 import { closeServer, type ListenTrouble, listeningUrl, listenTrouble } from '../lib/http-server.ts'
+import type { CallReport, PlatformClient } from '../platform/client.ts'
 import type { Misfit, Role } from '../sync/processes/process.ts'
 import { CodedError } from '../texts/message.ts'
 import { buildApp } from './app.ts'
@@ -39,6 +40,7 @@ interface Console {
  * worker does not make it look dead, and a scrape does not slow the worker.
  * @param options.checkQueue rejects if the queue is down; null if the process does not need it
  * @param options.misfit see `Readiness`
+ * @param options.platform connects to the platform; called once, when it is first needed
  * @param options.platformCodes the platform's codes that may become labels of metrics
  * @throws ConsoleError if it cannot listen on CONSOLE_HOST and CONSOLE_PORT
  */
@@ -49,10 +51,11 @@ export async function startConsole(
     version: string
     checkQueue: (() => Promise<unknown>) | null
     misfit: () => Misfit
+    platform: (onCall: (call: CallReport) => void) => PlatformClient
     platformCodes: Iterable<string>
-  } & Pick<Services, 'hr' | 'platform' | 'env' | 'program' | 'logger'>,
+  } & Pick<Services, 'hr' | 'env' | 'program' | 'logger'>,
 ): Promise<Console> {
-  const { config, version, roles, checkQueue, misfit, hr, platform, env, program } = options
+  const { config, version, roles, checkQueue, misfit, hr, env, program } = options
   const logger = options.logger.child({ component: 'console' })
   const pool = createPool(config.DATABASE_URL, {
     max: CONNECTIONS,
@@ -61,6 +64,7 @@ export async function startConsole(
     timeoutMs: STATEMENT_TIMEOUT_MS,
   })
   const metrics = new ProcessMetrics({ version, platformCodes: options.platformCodes })
+  const platform = onceNeeded(() => options.platform(metrics.observeCall))
   const readiness = new Readiness({ pool, checkQueue, misfit, logger })
   const databaseMetrics = new DatabaseMetrics({
     pool,
@@ -113,6 +117,15 @@ export async function startConsole(
       readiness.phase = phase
     },
     close,
+  }
+}
+
+/** Creates a value on first use, and keeps it. */
+function onceNeeded<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
   }
 }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, test } from 'vitest'
+import { addToken } from '../../src/console/auth/tokens.ts'
 import { consoleIssuers, ROLES } from '../../src/sync/processes/process.ts'
 import { createCompany, person } from '../helpers/company.ts'
 import { parseExposition, seriesOf } from './exposition.ts'
@@ -37,6 +38,27 @@ test('the console role shows what its process did, and no personal data', async 
     await service.stop()
   }
   await expect(fetch(`${service.consoleUrl}/healthz`)).rejects.toThrow()
+})
+
+test('a console without a worker counts the calls that people make through it', async () => {
+  await using company = await createCompany({ employees: 1, settings: { CONSOLE_PORT: '0' } })
+  const service = await company.start(['console'])
+  try {
+    const expiresAt = new Date(Date.now() + 3_600_000)
+    const token = await addToken(company.db, 'test', { name: 'metrics', role: 'operator', expiresAt })
+    const asked = await fetch(`${service.consoleUrl}/api/v1/platform/token`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}` },
+    })
+    expect(asked.status).toBe(200)
+    const all = parseExposition(await (await fetch(`${service.consoleUrl}/metrics`)).text())
+    expect(seriesOf(all, 'dirsync_platform_calls_total')).toEqual({
+      'dirsync_platform_calls_total{operation="token/create",code="0"}': 1,
+      'dirsync_platform_calls_total{operation="token/getTokenInfo",code="0"}': 1,
+    })
+  } finally {
+    await service.stop()
+  }
 })
 
 test('a process without the role has no console; from its start on, SQL says what this version says', async () => {
