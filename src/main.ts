@@ -104,7 +104,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (roles.includes('scheduler')) await startScheduler(core, stops)
     signal?.throwIfAborted()
     if (roles.includes('scheduler') || roles.includes('console')) startBulk(core, stops)
-    startAlerts(core, stops)
+    startAlerts(core, web, stops)
     await listen(core, stops)
     web?.setPhase('running')
     const stop = () => {
@@ -312,6 +312,7 @@ async function startConsoleRole(core: Core, stops: Stops): Promise<Console> {
     program: core.program ?? 'dirsync',
     logger,
   })
+  web.metrics.watchPool('main', pool)
   notified.push(() => web.wake())
   stops.afterwards(() => web.close())
   await core.entry.showConsole(web.url)
@@ -320,6 +321,7 @@ async function startConsoleRole(core: Core, stops: Stops): Promise<Console> {
 
 async function startNotifications({ config, logger }: Core, web: Console | null, stops: Stops) {
   const receiver = await startReceiver(config, logger, web?.metrics.observeNotification)
+  web?.metrics.watchPool('notifications', receiver.pool)
   stops.afterwards(() => receiver.close())
   return receiver
 }
@@ -354,7 +356,6 @@ async function startWorker(core: Core, web: Console | null, stops: Stops): Promi
 
   const pacing = () => client.pacing()
   web?.metrics.watchPacer(pacing)
-  web?.metrics.watchPool('worker', pool)
   await core.entry.showPacing(pacing)
 
   const processor = new JobProcessor({
@@ -565,7 +566,7 @@ function startBulk(core: Core, stops: Stops): void {
 }
 
 /** Evaluates alerts and sends them, in every process, so that any process alive does it. */
-function startAlerts(core: Core, stops: Stops): void {
+function startAlerts(core: Core, web: Console | null, stops: Stops): void {
   const { config, deployment, entry, logger } = core
   const alerts = startAlertService({
     config,
@@ -573,6 +574,7 @@ function startAlerts(core: Core, stops: Stops): void {
     processId: entry.id,
     logger: logger.child({ component: 'alerts' }),
   })
+  web?.metrics.watchPool('alerts', alerts.pool)
   stops.afterwards(() => alerts.close())
   stops.work(() => alerts.stop())
   onNotified(core, 'alerts', () => alerts.wake())

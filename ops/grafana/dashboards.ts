@@ -290,7 +290,7 @@ const OBJECTIVE: Placed[] = [
   curves({
     title: 'Requests that wait for a database connection',
     description:
-      'Of a worker. Now and then a few; always some: the database is slow, or has too few connections.',
+      'Of a process, by pool. Now and then a few; always some: the database is slow, or has too few connections.',
     unit: 'short',
     queries: [
       {

@@ -48,6 +48,7 @@ const GAP = 14 / 15
 
 /** The alerting part of a process. */
 interface AlertService {
+  readonly pool: Pool
   /** Checks at once for messages to send. */
   wake(): void
   /** Stops evaluating and sending. */
@@ -92,6 +93,7 @@ export function startAlertService(options: {
   const parts = [courier, alerter, ...(heartbeat ? [heartbeat] : [])]
   for (const part of parts) part.start()
   return {
+    pool,
     wake: () => courier.wake(),
     async stop() {
       await Promise.all(parts.map(part => part.stop()))

@@ -65,7 +65,7 @@ export const PROCESS_METRICS = {
     buckets: CHANGE_BUCKETS,
   },
   dirsync_pool_connections: {
-    help: 'Database connections of this process, by pool: in use, idle, and requests that wait for one.',
+    help: 'Connections of this process to dirsync’s database, by pool (`main`, `console`, `notifications`, `alerts`): in use, idle, and requests that wait for one.',
     labels: ['pool', 'state'],
   },
   dirsync_build_info: { help: 'Always 1. Its label is the version of this process.', labels: ['version'] },

@@ -64,6 +64,7 @@ export async function startConsole(
     timeoutMs: STATEMENT_TIMEOUT_MS,
   })
   const metrics = new ProcessMetrics({ version, platformCodes: options.platformCodes })
+  metrics.watchPool('console', pool)
   const platform = onceNeeded(() => options.platform(metrics.observeCall))
   const readiness = new Readiness({ pool, checkQueue, misfit, logger })
   const databaseMetrics = new DatabaseMetrics({

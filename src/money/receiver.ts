@@ -2,8 +2,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fastify from 'fastify'
 import type { Config } from '../config.ts'
-import type { Pool } from '../lib/database.ts'
-import { createPool } from '../lib/database.ts'
+import { createPool, type Pool } from '../lib/database.ts'
 import { closeServer, type ListenTrouble, listeningUrl, listenTrouble } from '../lib/http-server.ts'
 import type { Logger } from '../lib/logger.ts'
 import { TokenBucket } from '../lib/token-bucket.ts'
@@ -36,6 +35,7 @@ export interface ReceiverLimits {
 interface Receiver {
   /** Where it listens, as a person would type it. */
   readonly url: string
+  readonly pool: Pool
   /** Answers the requests in flight, closes every connection and stops. Idempotent. */
   close(): Promise<void>
 }
@@ -82,7 +82,7 @@ export async function startReceiver(
   }
   const url = listeningUrl(host, (app.server.address() as AddressInfo).port)
   logger.info({ url }, 'receiver of refund notifications listens')
-  return { url, close }
+  return { url, pool, close }
 }
 
 /** The receiver cannot listen; one sentence that names the setting. */

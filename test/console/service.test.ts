@@ -61,6 +61,26 @@ test('a console without a worker counts the calls that people make through it', 
   }
 })
 
+test.each([
+  ['with every role', ROLES, ['alerts', 'console', 'main', 'notifications']],
+  ['without a worker', ['scheduler', 'console'], ['alerts', 'console', 'main']],
+] as const)('a process %s shows the connections of all its pools', async (_, roles, pools) => {
+  const settings = { CONSOLE_PORT: '0', NOTIFICATION_PORT: '0' }
+  await using company = await createCompany({ employees: 1, settings })
+  const service = await company.start(roles)
+  try {
+    const all = parseExposition(await (await fetch(`${service.consoleUrl}/metrics`)).text())
+    const shown = Object.keys(seriesOf(all, 'dirsync_pool_connections'))
+    expect(shown.sort()).toEqual(
+      pools.flatMap(pool =>
+        ['idle', 'used', 'waiting'].map(state => `dirsync_pool_connections{pool="${pool}",state="${state}"}`),
+      ),
+    )
+  } finally {
+    await service.stop()
+  }
+})
+
 test('a process without the role has no console; from its start on, SQL says what this version says', async () => {
   await using company = await createCompany({ employees: 1 })
   await company.db.query(`update dirsync.text set text = 'of an older version', parts = null`)
