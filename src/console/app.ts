@@ -39,7 +39,7 @@ import { assetOf } from './ui/assets.ts'
 import { bare, type Frame, layout, problemBody } from './ui/layout.ts'
 import { pageOf } from './ui/shown.ts'
 
-/** More than any form needs: the longest input is a pasted mapping. */
+/** More than any form needs but that of a mapping, which has a limit of its own: anyone may send as much, also without signing in. */
 const MAX_BODY_BYTES = 256 * 1024
 /** How long a request may take to arrive: its headers, and all of it. Checked each second. */
 const HEADERS_TIMEOUT_MS = 5_000

@@ -190,6 +190,7 @@ export interface Next {
 /**
  * An action. It is recorded before it takes effect: `run` goes through Commands, or records it itself.
  * @param definition.formerly its path in earlier versions, which still works
+ * @param definition.bodyLimit bytes that its body may have; absent: that of every other request, see app.ts
  * @param definition.looks the audited read, for an action that changes nothing and goes through no Commands
  * @param definition.noted what is recorded of a look; absent: all that was asked
  * @param definition.costly it reads HR for whoever asks, so that it is limited as looks are; `run` records it
@@ -213,6 +214,7 @@ export function action<
     creates?(result: z.output<Result>, asked: Input<Params, Body>): string
     secret?: true
     formerly?: string
+    bodyLimit?: number
     looks?: Look
     costly?: true
     noted?(asked: Input<Params, Body>): Record<string, unknown>
@@ -223,10 +225,10 @@ export function action<
       | { page(ask: Ask, result: z.output<Result>, asked: Input<Params, Body>): Page | Promise<Page> }
     ),
 ): Endpoint & Pick<typeof definition, 'run' | 'result'> & { next?: NextOf<Result, Params, Body> } {
-  const { result, starts, creates, looks } = definition
+  const { result, starts, creates, looks, bodyLimit } = definition
   const about = described(definition)
   const { path, tag } = about
-  const config = { access: about.role, tag }
+  const route = { config: { access: about.role, tag }, ...(bodyLimit !== undefined && { bodyLimit }) }
   const { params, rest: body, askedOf } = parser(definition.params, definition.body, 'body')
   const status = starts ? 202 : creates ? 201 : 200
   const takesKeys = !looks && !definition.secret
@@ -289,8 +291,8 @@ export function action<
         if (notice) kit.notify(reply, notice)
         return reply.redirect(to, 303)
       }
-      const hidden = { schema: { hide: true }, config }
-      app.post(API + path, { schema, config, validatorCompiler: PARSED }, answer)
+      const hidden = { schema: { hide: true }, ...route }
+      app.post(API + path, { schema, ...route, validatorCompiler: PARSED }, answer)
       app.post(path, hidden, show)
       if (definition.formerly === undefined) return
       app.post(API + definition.formerly, hidden, answer)

@@ -30,6 +30,8 @@ import {
 import { MappingResult } from './read.ts'
 import { mappingBody } from './view.ts'
 
+/** A form writes a Chinese character in nine bytes. */
+const MAPPING_BODY_BYTES = 1024 * 1024
 const mappingText = z
   .string()
   .min(1)
@@ -104,6 +106,7 @@ function mapping(services: Services): Endpoint[] {
       summary:
         'Finds out what a SELECT, or a run with the one in use, would change, without changing anything',
       body: SourceQuery.extend({ mapping: mappingText.optional() }),
+      bodyLimit: MAPPING_BODY_BYTES,
       starts: ({ id }) => `/mapping/dry-runs/${id}`,
       result: z.object({ id: z.int() }),
       run: (ask, { input }) => request(services, ask, input),

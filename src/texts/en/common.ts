@@ -130,7 +130,7 @@ export const common = {
   'error.no_such_method': 'This address does not take that method',
   'error.no_such_method.remedy': 'You sent {method}. It takes {methods}.',
   'error.too_large': 'The request is too large',
-  'error.too_large.remedy': 'A body has at most 256 KiB. Send less at a time.',
+  'error.too_large.remedy': 'A body has at most 256 KiB, one with a SELECT 1 MiB. Send less at a time.',
   'error.media_type': 'The body is in a format that dirsync does not read',
   'error.media_type.remedy': 'Send JSON, with the header "Content-Type: application/json".',
   'error.key_in_use': 'A request with this Idempotency-Key is under way',

@@ -127,7 +127,7 @@ export const common = {
   'error.no_such_method': '该地址不支持此请求方法',
   'error.no_such_method.remedy': '您使用了 {method}，可用的方法：{methods}。',
   'error.too_large': '请求过大',
-  'error.too_large.remedy': '请求体不能超过 256 KiB，请分批发送。',
+  'error.too_large.remedy': '请求体不能超过 256 KiB（含 SELECT 的为 1 MiB），请分批发送。',
   'error.media_type': '请求体的格式不受支持',
   'error.media_type.remedy': '请发送 JSON，并带上请求头 "Content-Type: application/json"。',
   'error.key_in_use': '使用此 Idempotency-Key 的请求仍在进行',

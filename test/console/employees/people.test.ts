@@ -306,6 +306,20 @@ test('whom a pasted SELECT concerns is shown to those who may paste one', async 
   expect(body).toContain('Operators see the employees and departments')
 })
 
+test('a dry run takes the longest SELECT, also in Chinese, which a form writes in nine bytes a character', async () => {
+  const select = 'select userid, name, active from person -- '
+  const mapping = select + '工'.repeat(100_000 - select.length)
+  const form = new URLSearchParams({ mapping }).toString()
+  const shown = await console.browse('operator', 'POST', '/mapping/dry-runs', form)
+  expect(shown.statusCode).toBe(303)
+  const answered = await console.ask('operator', 'POST', '/api/v1/mapping/dry-runs', { mapping })
+  expect(answered.statusCode).toBe(202)
+  const longer = await console.ask('operator', 'POST', '/api/v1/mapping/dry-runs', {
+    mapping: `${mapping}工`,
+  })
+  expect(longer.statusCode).toBe(422)
+})
+
 test('a dry run that is not over can be cancelled, on its page and in the API, once', async () => {
   const SELECT = 'select userid, name, active from person'
   for (const [path, done] of [
