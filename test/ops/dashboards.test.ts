@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { DASHBOARDS } from '../../ops/grafana/dashboards.ts'
@@ -64,6 +65,17 @@ const shown: Shown[] = Object.entries(DASHBOARDS).flatMap(([dashboard, { panels 
 function asAsked(expr: string): string {
   return expr.replaceAll('$job', 'dirsync').replaceAll('$__rate_interval', '5m')
 }
+
+test('the pictures can draw every unit', () => {
+  const formats: object = runInNewContext(
+    `${readFileSync(join(import.meta.dirname, 'picture.js'), 'utf8')}; FORMATS`,
+  )
+  const units = Object.values(DASHBOARDS).flatMap(({ panels }) =>
+    (panels ?? []).flatMap(panel => ('fieldConfig' in panel ? [panel.fieldConfig.defaults.unit] : [])),
+  )
+  expect(units).toContain('bytes')
+  expect(Object.keys(formats)).toEqual(expect.arrayContaining(units))
+})
 
 test('the files are what `npm run ops:dashboards` makes', () => {
   for (const [file, dashboard] of Object.entries(DASHBOARDS))
