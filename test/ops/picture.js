@@ -54,7 +54,7 @@ const FORMATS = {
   short: (value, decimals = 1) => number(value, decimals),
   percentunit: (value, decimals = 1) => `${number(value * 100, decimals)} %`,
   s: duration,
-  bytes: value => `${number(value / 2 ** 20)} MiB`,
+  bytes: value => `${number(value / 2 ** 20, 0)} MiB`,
   reqps: (value, decimals = 1) => `${number(value, decimals)} /s`,
   ops: (value, decimals = 1) => `${number(value, decimals)} /s`,
 }
