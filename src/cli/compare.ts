@@ -29,7 +29,7 @@ export interface Comparison {
   held_back: number
   not_on_platform: number
   invalid_hr_row: number
-  /** The platform refused to say. */
+  /** The platform refused to say: of one employee, or of their whole enterprise, of which no more are asked about then. */
   refused: number
   /** The platform gave no usable answer. */
   unanswered: number
@@ -65,12 +65,14 @@ export async function compareAll(
   }
   let done = 0
   let isAnswered = false
+  const refusing = new Set<string>()
   /** Asked about since the platform last answered. */
   let silent = 0
   let first: PlatformError | undefined
   for await (const batch of batchesOf(rows)) {
     const preview = await previewer(context.pool, batch)
-    const answers = await Promise.all(batch.map(row => compareOne(comparison, client, row, preview)))
+    const ask = (row: HrEmployeeRow) => compareOne(comparison, client, row, preview, refusing)
+    const answers = await Promise.all(batch.map(ask))
     const failures = answers.filter(answer => answer instanceof PlatformError)
     isAnswered ||= answers.includes('answered')
     // A refusal of everyone has another cause than the one who was asked about.
@@ -101,23 +103,29 @@ async function* batchesOf(rows: AsyncIterable<HrEmployeeRow>): AsyncGenerator<Hr
 
 const isRefusal = ({ platformCode }: PlatformError) => platformCode !== undefined
 
-/** Adds one employee to the comparison. @returns the error if the platform gave no answer, or refused one */
+/** Adds one employee to the comparison. @param refusing enterprises about which the platform refuses to be asked @returns the error if the platform gave no answer, or refused one */
 async function compareOne(
   comparison: Comparison,
   client: PlatformClient,
   row: HrEmployeeRow,
   preview: Preview,
+  refusing: Set<string>,
 ): Promise<'answered' | 'not asked' | PlatformError> {
   const key = keyOfRow(row)
   const { hr } = preview(row, null)
   if (hr === 'invalid' || hr === 'duplicate') comparison.invalid_hr_row += 1
   if (hr !== 'present') return 'not asked'
+  if (refusing.has(key.enterpriseCode)) {
+    comparison.refused += 1
+    return 'not asked'
+  }
   const answer = await askPlatform(client, key)
   comparison.asked += 1
   if (answer instanceof PlatformError) {
     const { disposition, scope } = answer.verdict
     // Any other call would fail in the same way.
     if (disposition === 'halt' && scope === 'all') throw answer
+    if (scope === 'enterprise') refusing.add(key.enterpriseCode)
     comparison[isRefusal(answer) ? 'refused' : 'unanswered'] += 1
     return answer
   }

@@ -245,7 +245,7 @@ test('a code that HR no longer has does not hide that the only enterprise is hal
 test('a full plan tells of an enterprise whose code the platform refuses, and compares those that HR delivers after it', async () => {
   await using group = await createGroup()
   await group.shanghai.pool.query(
-    `insert into person select 'x' || i, 'Person', true from generate_series(1, 100) i`,
+    `insert into person select 'x' || i, 'Person', true from generate_series(1, 250) i`,
   )
   const settings = await single(
     group,
@@ -254,7 +254,7 @@ test('a full plan tells of an enterprise whose code the platform refuses, and co
   )
   const planned = await dirsync(['plan', '--full', '--json'], settings)
   expect(planned).toMatchObject({ code: 0 })
-  expect(planned.json().platform).toMatchObject({ asked: 106, to_update: EACH, refused: 100, unanswered: 0 })
+  expect(planned.json().platform).toMatchObject({ asked: 106, to_update: EACH, refused: 250, unanswered: 0 })
 })
 
 test('a full plan tells of a source whose code the platform refuses, and plans the others', async () => {
