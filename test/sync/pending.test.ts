@@ -287,6 +287,16 @@ describe('while an enterprise is halted', () => {
     ])
   })
 
+  test('what a run of changes takes over from a full run has been a change since then', async () => {
+    const full = await plantRun(store, { kind: 'full' })
+    const found = await plantRun(store, { started_at: new Date(Date.now() - 60_000) })
+    await plantWork(store, 'e1', { run_id: full, created_at: new Date(Date.now() - 3_600_000) })
+    await add(found, 3, { ...employee('e1'), wave: 0 })
+    expect(await claim(store.pool, [employee('e1')], {})).toMatchObject([
+      { runId: found, changeMsAgo: expect.closeTo(60_000, -5) },
+    ])
+  })
+
   test('waves keep their order when the work has left its run', async () => {
     const run = await plantRun(store)
     await deletion('child', 0, { enterprise_code: 'C1', run_id: run })

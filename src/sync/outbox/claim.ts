@@ -312,19 +312,20 @@ select now() as "startedAt", b.position::int, b.version, b.execution, b.starts,
            and p.detail = b.detail) as "isLate",
        b.sent_unknown as "sentUnknown", b.attempts, b.run_id as "runId", b.priority, b.named,
        (extract(epoch from now() - b.enqueued_at) * 1000)::float8 as "fedMsAgo",
-       case when exists (
-              select from dirsync.sync_run r
-              where r.kind in ('changes', 'employees')
-                -- Work of a halted enterprise has left its run, and a later run takes over what is asked for again: attempts tell
-                -- which run they were of.
-                and r.id = any (array_append(
-                  case when b.run_id is null or b.version > 1
-                       then array(select a.run_id from dirsync.attempt a
-                                  where a.operation = b.operation and a.enterprise_code = b.enterprise_code
-                                    and a.entity_key = b.entity_key and a.detail = b.detail
-                                    and a.started_at >= b.created_at)
-                  end, b.run_id)))
-            then (extract(epoch from now() - b.created_at) * 1000)::float8 end as "changeMsAgo",
+       -- Not before such a run: a full run may have asked for the employee, whose change had not been found yet.
+       (select (extract(epoch from now() - greatest(b.created_at, min(r.started_at))) * 1000)::float8
+        from dirsync.sync_run r
+        where r.kind in ('changes', 'employees')
+          -- Work of a halted enterprise has left its run, and a later run takes over what is asked for again: attempts tell which run
+          -- they were of.
+          and r.id = any (array_append(
+            case when b.run_id is null or b.version > 1
+                 then array(select a.run_id from dirsync.attempt a
+                            where a.operation = b.operation and a.enterprise_code = b.enterprise_code
+                              and a.entity_key = b.entity_key and a.detail = b.detail
+                              and a.started_at >= b.created_at)
+            end, b.run_id))
+        having count(*) > 0) as "changeMsAgo",
        exists (select from dirsync.halt h where ${holdsBack('b')}) as halted,
        exists (select from dirsync.halt h where ${isInForceFor('b.enterprise_code')}) as "underHalt",
        b.operation = 'bind-openid' and ${isAnothers('b.enterprise_code', 'b.entity_key')} as "isAnothers",
