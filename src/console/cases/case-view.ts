@@ -215,7 +215,7 @@ function nextWords(ask: Ask, story: CaseStory): Words[] {
       time: snooze_until ? timeText(ask, snooze_until) : '',
     }),
     again && asSentence(ask, t('cases.next.unless'), { since: again }),
-    ...(story.retries_stopped && (again || BY_RETRIES.has(next)) ? retriesStopped(ask) : []),
+    ...(story.retries_stopped && (next_retry_at || BY_RETRIES.has(next)) ? retriesStopped(ask) : []),
   ]
 }
 
@@ -283,7 +283,10 @@ function factsOf(ask: Ask, story: CaseStory): Block {
       [t('cases.assignee'), story.assignee ?? { soft: t('cases.nobody') }],
       [
         t('cases.next_try'),
-        story.state === 'snoozed' || story.state === 'open' || !story.next_retry_at || !story.has_source
+        ['snoozed', 'open'].includes(story.state) ||
+        !story.next_retry_at ||
+        !story.has_source ||
+        story.retries_stopped
           ? null
           : { since: story.next_retry_at },
       ],
