@@ -297,7 +297,8 @@ export async function examinePlatform(config: Config, pool: Pool, logger: Logger
             : error.cause instanceof Error
               ? message('doctor.unusable_because', { address, reason: saidOf(error.cause) })
               : message('doctor.no_usable_answer', { address }),
-          category === 'rate_limited' ? remedy : message('doctor.check_network'),
+          // One that is unavailable (503) may ask for a pause, too.
+          category === 'rate_limited' && error.httpStatus !== 503 ? remedy : message('doctor.check_network'),
         ),
         warning('credentials', message('doctor.because_silent')),
       ]
