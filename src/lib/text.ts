@@ -105,9 +105,9 @@ export function isEncoded(text: string): boolean {
   }
 }
 
-/** Whether it is an address with one of these beginnings, such as `https://`. */
+/** Whether it is an address with one of these beginnings, such as `https://`, in any letters. */
 export function isAddress(text: string, beginnings: readonly string[]): boolean {
-  return URL.canParse(text) && beginnings.some(beginning => text.startsWith(beginning))
+  return URL.canParse(text) && beginnings.some(beginning => text.toLowerCase().startsWith(beginning))
 }
 
 /** Whether an address has neither login nor parameters, so that a path can follow it. */
