@@ -58,6 +58,50 @@ describe('an outcome', () => {
     ])
   })
 
+  test('of which nothing is stored is written down, and ends the work of its own version and execution', async () => {
+    const run = await plantRun(store)
+    const keys = ['e1', 'e2', 'e3'].map(userid => employee(userid))
+    const given = {
+      startedAt: new Date('2026-01-01T00:00:00Z'),
+      calls: { 'employee/get': 1 },
+      waitedMs: { 'employee/get': 7 },
+      employee: memory(),
+      isStored: true,
+    }
+    const settlements = []
+    for (const key of keys) {
+      await plantWork(store, key.entityKey, { run_id: run, enqueued_at: new Date() })
+      settlements.push(outcome(key, await begin(store, key), given))
+    }
+    await store.rows(`update dirsync.pending set version = version + 1 where entity_key = 'e2'`)
+    const { execution } = await begin(store, employee('e3'))
+    expect(await settle(store.pool, settlements)).toEqual([])
+    expect(await pending()).toMatchObject([
+      { entity_key: 'e2', version: 2, starts: 0, in_hand: false, enqueued_at: null, waits: false },
+      { entity_key: 'e3', version: 1, execution, in_hand: true },
+    ])
+    expect(await attempts()).toMatchObject(
+      settlements.map(({ key, execution }) => ({
+        run_id: run,
+        operation: 'update-employee',
+        entity_key: key.entityKey,
+        detail: '',
+        started_at: given.startedAt,
+        duration_ms: 5,
+        outcome: 'in_sync',
+        calls: given.calls,
+        waited_ms: given.waitedMs,
+        rate_limited: {},
+        fields: [],
+        platform_code: null,
+        trace_id: null,
+        error: null,
+        execution,
+      })),
+    )
+    expect(await remembered()).toBeUndefined()
+  })
+
   test('that asks for another attempt puts the work back, later, with its count', async () => {
     await plantWork(store, 'e1', { enqueued_at: new Date() })
     await settle(store.pool, [

@@ -46,23 +46,25 @@ test('claims and outcomes that a silent database does not answer are given up; a
 })
 
 test('outcomes whose commit was not heard of are written again, and only once', async () => {
-  await work('e1', 'e2', 'e3', 'e4')
+  await work('e1', 'e2', 'e3', 'e4', 'e5')
   const sourceHash = hash()
   const known = { employee: memory({ parkedHash: sourceHash }) }
   const back = { again: { delayMs: 60_000, attempts: 3 } }
   const refused = { failures: [refusal({ sourceHash })] }
   const come = async (userid: string, differs: Parameters<typeof outcome>[2]) =>
     outcome(employee(userid), await begin(store, employee(userid)), differs)
-  // The first two are one statement, the others a transaction.
+  // The first two are one statement, the next a transaction, the last another statement.
   const quiet = [await come('e1', known), await come('e2', back)]
   const full = [await come('e3', { ...known, ...refused }), await come('e4', { ...back, changed: true })]
-  const [one, other] = [await pooled(), await pooled()]
+  const same = [await come('e5', { ...known, isStored: true })]
+  const [one, other, third] = [await pooled(), await pooled(), await pooled()]
   one.proxy.loseAnswersAfter('write-outcomes')
   other.proxy.loseAnswersAfter('commit')
-  await Promise.all([settle(one.pool, quiet), settle(other.pool, full)])
+  third.proxy.loseAnswersAfter('write-outcomes-known')
+  await Promise.all([settle(one.pool, quiet), settle(other.pool, full), settle(third.pool, same)])
 
   const written = await store.contents()
-  expect(written.attempt).toHaveLength(4)
+  expect(written.attempt).toHaveLength(5)
   expect(written.pending).toMatchObject([
     { entity_key: 'e2', attempts: 3, starts: 0 },
     { entity_key: 'e4', attempts: 3, starts: 0 },
@@ -72,7 +74,7 @@ test('outcomes whose commit was not heard of are written again, and only once', 
   expect(written.dead_letter_event).toHaveLength(1)
 
   // Nor does it matter when they come once more.
-  await settle(store.pool, [...quiet, ...full])
+  await settle(store.pool, [...quiet, ...full, ...same])
   expect(await store.contents()).toEqual(written)
 })
 

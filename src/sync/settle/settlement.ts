@@ -31,10 +31,15 @@ const PATIENCE_ALONE_MS = 10
  * @returns those of which nothing is written: they wait for another transaction, such as a person's decision
  */
 export async function settle(db: Pool, settlements: Settlement[]): Promise<Settlement[]> {
-  const { quiet = [], full = [] } = Object.groupBy(settlements, settlement =>
-    isQuiet(settlement) ? 'quiet' : 'full',
+  const {
+    known = [],
+    quiet = [],
+    full = [],
+  } = Object.groupBy(settlements, settlement =>
+    isKnown(settlement) ? 'known' : isQuiet(settlement) ? 'quiet' : 'full',
   )
   return [
+    ...(await settleSome(db, known, () => writeKnown(db, known))),
     ...(await settleSome(db, quiet, () => writeOutcomes(db, quiet, PATIENCE_MS))),
     ...(await settleSome(db, full, () => settleInFull(db, full, PATIENCE_MS))),
   ]
@@ -78,6 +83,20 @@ function isQuiet(settlement: Settlement): boolean {
   if (settlement.again !== null) return true
   const { failures, stored } = settlement
   return failures.length === 0 && (stored === null || stored.of === 'employee')
+}
+
+/** The employee is as they were known: nothing is stored but the attempt, which has no failure and no fields. */
+function isKnown(settlement: Settlement): boolean {
+  const { error, platformCode, traceId } = settlement
+  const employee = storedEmployee(settlement)
+  return (
+    isQuiet(settlement) &&
+    employee?.isStored === true &&
+    employee.fields.length === 0 &&
+    error === null &&
+    platformCode === null &&
+    traceId === null
+  )
 }
 
 /**
@@ -210,9 +229,7 @@ async function writeDepartment(client: ClientBase, { key, stored }: FinishedSett
 }
 
 /**
- * The usual outcome in one statement: the attempt is recorded, the outbox row is removed or given back, and the employee is
- * stored unless a later execution has overtaken this one. An account that the platform calls absent loses its open ids: an
- * account that comes back has others.
+ * SQL: the usual outcome in one statement. The attempt is recorded, the outbox row is removed or given back.
  *
  * Every position is in that range. But PostgreSQL, which guesses a hundred rows for any JSON and reads whole tables for so
  * many, then expects few; and since it expects the same for every value, it plans the statement once per connection.
@@ -220,21 +237,15 @@ async function writeDepartment(client: ClientBase, { key, stored }: FinishedSett
  * The outbox rows are locked before anything is written, in the order of their key, as everywhere that several are locked, so
  * that there is no deadlock. PostgreSQL executes the last line first, which reads them all.
  *
- * For how long it waits for locks is set before, and holds for the rest of its transaction.
+ * For how long it waits for locks ($2) is set before, and holds for the rest of its transaction.
+ * @param given the outcomes `s`
+ * @param more statements on those whose execution is the latest, `locked`
  */
-const WRITE = `
+const writing = (given: string, more = '') => `
 with patience as materialized (
   select set_config('lock_timeout', $2, true)
 ), s as materialized (
-  select s.* from patience cross join json_to_recordset($1) as s (
-    position int, operation text, "enterpriseCode" text, "entityKey" text, detail text,
-    version int, execution bigint, done boolean, delay int, attempts int, "sentUnknown" boolean,
-    "runId" bigint, "startedAt" timestamptz, "durationMs" int, outcome text,
-    calls jsonb, "waitedMs" jsonb, "rateLimited" jsonb,
-    fields text[], "platformCode" bigint, "traceId" text, error jsonb,
-    remember boolean, active boolean, "acknowledgedHash" uuid, "parkedHash" uuid, acknowledged jsonb,
-    overwritten jsonb, withheld text[], "platformState" text, "isAnswered" boolean, "deptCode" text,
-    "hadLeft" boolean, account int, "isAnew" boolean, "needsName" boolean)
+  select s.* from patience cross join ${given}
   where position between 0 and 1000000
 ), locked as materialized (
   select s.*, s.done and p.version = s.version and (p.named or not s."needsName") as is_done,
@@ -269,7 +280,25 @@ with patience as materialized (
       run_id = case when l.is_replan and l.is_current then null else p.run_id end
   from locked l
   where p.operation = l.operation and p.enterprise_code = l."enterpriseCode"
-    and p.entity_key = l."entityKey" and p.detail = l.detail and not l.is_done
+    and p.entity_key = l."entityKey" and p.detail = l.detail and not l.is_done${more}
+)
+select position, is_done as done from locked`
+
+/**
+ * With what is to be remembered of the employees. An account that the platform calls absent loses its open ids: an account that
+ * comes back has others.
+ */
+const WRITE = writing(
+  `json_to_recordset($1) as s (
+    position int, operation text, "enterpriseCode" text, "entityKey" text, detail text,
+    version int, execution bigint, done boolean, delay int, attempts int, "sentUnknown" boolean,
+    "runId" bigint, "startedAt" timestamptz, "durationMs" int, outcome text,
+    calls jsonb, "waitedMs" jsonb, "rateLimited" jsonb,
+    fields text[], "platformCode" bigint, "traceId" text, error jsonb,
+    remember boolean, active boolean, "acknowledgedHash" uuid, "parkedHash" uuid, acknowledged jsonb,
+    overwritten jsonb, withheld text[], "platformState" text, "isAnswered" boolean, "deptCode" text,
+    "hadLeft" boolean, account int, "isAnew" boolean, "needsName" boolean)`,
+  `
 ), unbound as (
   delete from dirsync.openid_binding b using locked l
   where (l.remember and l."platformState" = 'absent' or l.outcome = 'awaiting_activation' or l."isAnew")
@@ -302,9 +331,43 @@ with patience as materialized (
       account = coalesce(excluded.account, e.account),
       moving_to = case when excluded.platform_state = 'unknown' then e.moving_to end,
       acknowledged_at = coalesce(excluded.acknowledged_at, e.acknowledged_at),
-      queried_at = coalesce(excluded.queried_at, e.queried_at)
+      queried_at = coalesce(excluded.queried_at, e.queried_at)`,
 )
-select position, is_done as done from locked`
+
+/** Of employees who are as they were known, most of a full run. Arrays cost PostgreSQL a quarter of what JSON does. */
+const WRITE_KNOWN = writing(`(
+    select (i - 1)::int as position, "enterpriseCode", "entityKey", version, execution, "runId", "startedAt",
+           "durationMs", outcome, calls, "waitedMs", "rateLimited",
+           'update-employee' as operation, '' as detail, true as done, 0 as delay, 0 as attempts,
+           false as "sentUnknown", '{}'::text[] as fields, null::bigint as "platformCode",
+           null::text as "traceId", null::jsonb as error, false as "needsName"
+    from unnest($1::text[], $3::text[], $4::int[], $5::bigint[], $6::bigint[], $7::timestamptz[], $8::int[],
+                $9::text[], $10::jsonb[], $11::jsonb[], $12::jsonb[])
+      with ordinality as u ("enterpriseCode", "entityKey", version, execution, "runId", "startedAt",
+                            "durationMs", outcome, calls, "waitedMs", "rateLimited", i)) s`)
+
+async function writeKnown(db: Pool, settlements: Settlement[]): Promise<void> {
+  const each = <T>(value: (settlement: Settlement) => T) => settlements.map(value)
+  await db.query({
+    name: 'write-outcomes-known',
+    text: WRITE_KNOWN,
+    values: [
+      each(({ key }) => key.enterpriseCode),
+      `${PATIENCE_MS}ms`,
+      each(({ key }) => key.entityKey),
+      each(({ version }) => version),
+      each(({ execution }) => execution),
+      each(({ runId }) => runId),
+      each(({ startedAt }) => startedAt.toISOString()),
+      each(({ durationMs }) => durationMs),
+      each(({ outcome }) => outcome),
+      each(({ calls }) => JSON.stringify(calls)),
+      each(({ waitedMs }) => JSON.stringify(waitedMs)),
+      each(({ rateLimited }) => JSON.stringify(rateLimited)),
+    ],
+    query_timeout: WORK_MS,
+  })
+}
 
 /** Returns the settlements that no later execution has overtaken, and which of them leave nothing to do. */
 async function writeOutcomes(
