@@ -284,14 +284,39 @@ function unescaped(letter: number): number {
  * @param row column → text as PostgreSQL prints it
  */
 export function rowHash(columns: readonly string[], row: Record<string, string | null>): string {
-  const active = String.fromCharCode(activeLetter(row.active))
-  const values = columns.filter(column => FIELDS.has(column)).map(column => copyText(row[column] ?? null))
-  const text = hash(
-    'sha256',
-    rowIsActive(row) ? `${seedText(columns)}${active}${values.join('\t')}` : LEFT,
-    'hex',
-  )
+  const text = hash('sha256', rowIsActive(row) ? activeText(columns, row) : LEFT, 'hex')
   return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20, 32)}`
+}
+
+function activeText(columns: readonly string[], row: Record<string, string | null>): string {
+  const { seed, fields } = layoutOf(columns)
+  let text = seed + String.fromCharCode(activeLetter(row.active))
+  for (let i = 0; i < fields.length; i += 1) {
+    if (i > 0) text += '\t'
+    text += copyText(row[fields[i] as string] ?? null)
+  }
+  return text
+}
+
+interface Layout {
+  columns: readonly string[]
+  seed: string
+  fields: readonly string[]
+}
+
+let latestLayout: Layout | undefined
+
+/** What all rows with these columns share. Those of one mapping come one after the other. */
+function layoutOf(columns: readonly string[]): Layout {
+  const latest = latestLayout
+  if (latest?.columns.length === columns.length && columns.every((name, i) => name === latest.columns[i]))
+    return latest
+  latestLayout = {
+    columns: [...columns],
+    seed: seedText(columns),
+    fields: columns.filter(column => FIELDS.has(column)),
+  }
+  return latestLayout
 }
 
 /** The hash of every row of an employee who has left. */
@@ -345,7 +370,7 @@ export function fieldHash(field: EmployeeField, value: FieldValue): string {
 
 /** A mark of a platform account, by its registration date (section 2.3): 32 bits, signed. */
 export function accountMark(timeCreated: string): number {
-  return hash('sha256', timeCreated, 'buffer').readInt32BE()
+  return Number.parseInt(hash('sha256', timeCreated, 'hex').slice(0, 8), 16) | 0
 }
 
 /** Hashes of `fields`, or of those of them that are wanted. */

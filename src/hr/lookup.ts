@@ -138,7 +138,8 @@ function collect(
     const key = { enterpriseCode: values[0] ?? '', userid: values[1] ?? '' }
     if (!isWanted(key)) continue
     const text = keyText(key)
-    const row = Object.fromEntries(columns.map((column, index) => [column, values[index] ?? null]))
+    const row: HrEmployeeRow = {}
+    for (const [index, column] of columns.entries()) row[column] = values[index] ?? null
     found.set(text, seen.has(text) ? 'duplicate' : row)
     seen.add(text)
   }

@@ -111,7 +111,8 @@ class AnswerCollector implements Dispatcher.DispatchHandler {
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     this.#status = status
     // One that comes twice, from the platform and from a gateway, counts once.
-    for (const [name, value] of Object.entries(headers)) this.#headers[name] = [value].flat()[0]
+    for (const [name, value] of Object.entries(headers))
+      this.#headers[name] = Array.isArray(value) ? value[0] : value
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {

@@ -3,7 +3,14 @@ import { describe, expect, test } from 'vitest'
 import { toDesired } from '../../src/directory/desired.ts'
 import { EMPLOYEE_FIELDS, type EmployeeField } from '../../src/directory/employee.ts'
 import { parseActive } from '../../src/directory/field-rules.ts'
-import { copyText, isKeyless, RowHasher, rowHash, rowIsActive } from '../../src/directory/hash.ts'
+import {
+  accountMark,
+  copyText,
+  isKeyless,
+  RowHasher,
+  rowHash,
+  rowIsActive,
+} from '../../src/directory/hash.ts'
 import { trimText } from '../../src/lib/text.ts'
 import { type StagedRow, stagedRows } from './staged-rows.ts'
 
@@ -182,6 +189,11 @@ describe('the hash of a staged row', () => {
     const columns = ['enterprise_code', 'userid', 'active', 'name', 'mobile', 'remark']
     expect(rowHash(columns, row)).toMatchInlineSnapshot(`"f0f2733e-b290-5f81-6262-6299ca34b785"`)
   })
+})
+
+test('the mark of an account stays what it was, as the database has it', () => {
+  expect(accountMark('2024-01-01 10:00:00')).toBe(-1511709920)
+  expect(accountMark('2021-07-15 08:30:00')).toBe(-491269577)
 })
 
 describe('what a hash tells apart', () => {
