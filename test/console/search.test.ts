@@ -227,9 +227,35 @@ test('a limited token finds what it may look at, and has HR asked for nothing el
   expect(await others('acc')).toEqual(['asked'])
 })
 
-test('a user id that is known is found without HR', async () => {
-  expect(await search('e1')).toMatchObject({
-    employees: [{ userid: 'e1', found_by: 'userid' }],
+test('a user id comes first, and HR is asked all the same: the text may be a work number of another person', async () => {
+  await console.pool.query(`insert into dirsync.employee (enterprise_code, userid) values ('', 'X300')`)
+  onTestFinished(
+    async () => void (await console.pool.query(`delete from dirsync.employee where userid = 'X300'`)),
+  )
+  for (const text of ['X300', 'x300']) {
+    const { employees, hr } = await search(text)
+    expect(hr).toBe('asked')
+    expect(employees.map(({ userid, found_by }) => [userid, found_by])).toEqual([
+      ['X300', 'userid'],
+      ['e3', 'corp_code'],
+    ])
+    expect((await console.browse('reviewer', 'GET', `/search?q=${text}`)).statusCode).toBe(200)
+    expect((await search(text, 'viewer')).employees).toMatchObject([{ userid: 'X300' }])
+  }
+  expect((await console.ask('reviewer', 'GET', '/api/v1/employees?q=X300')).json().items).toMatchObject([
+    { userid: 'X300' },
+    { userid: 'e3' },
+  ])
+  expect((await console.browse('reviewer', 'GET', '/search?q=e1')).headers.location).toBe('/employees/e1')
+})
+
+test('an open id is found without HR', async () => {
+  await console.pool.query(
+    `insert into dirsync.openid_binding (userid, seller_appid, open_userid) values ('e1', 'mall', 'open-1')`,
+  )
+  onTestFinished(async () => void (await console.pool.query('delete from dirsync.openid_binding')))
+  expect(await search('open-1')).toMatchObject({
+    employees: [{ userid: 'e1', found_by: 'openid' }],
     hr: 'not_asked',
   })
 })

@@ -65,12 +65,14 @@ export async function findPeople(
   const seesPeople = permits(scopes, 'employees', true)
   const seesDepartments = permits(scopes, 'departments', true)
   const own = seesPeople ? await searchEmployees(pool, wanted, { enterprise, limit }) : []
-  const isKnown = own.some(
-    ({ userid, found_by }) => lowerAscii(userid) === lowerAscii(wanted) || found_by === 'openid',
-  )
   const columns = columnsOf(wanted)
   // Names of departments stand on every page, those of people do not.
   const by = seesPeople && mayAs(role, 'reviewer') ? columns : []
+  // A user id may be the work number of another person.
+  const isKnown = own.some(
+    ({ userid, found_by }) =>
+      found_by === 'openid' || (by.length === 0 && lowerAscii(userid) === lowerAscii(wanted)),
+  )
   if (isKnown || columns.length === 0 || (by.length === 0 && !seesDepartments))
     return { employees: own, isCut: false, departments: [], ...HR_NOT_ASKED }
   if (by.length > 0) await people.readings.record(ask, 'search', { by })
@@ -127,8 +129,8 @@ function mobilesOf(text: string): string[] {
 }
 
 /**
- * Employees whose user id begins with the text, in order; employees with a case under it; the one with this open id; and those
- * whom HR has by it. `enterprise/userid` searches in that enterprise.
+ * Employees whose user id begins with the text; employees with a case under it; the one with this open id; and those whom HR has
+ * by it. In the order of user ids, the text itself first. `enterprise/userid` searches in that enterprise.
  * @param options.enterprise only this enterprise's; undefined: those of all
  */
 export async function searchEmployees(
@@ -170,7 +172,8 @@ export async function searchEmployees(
             e.dept_code as department, dirsync.confirmed_at(e) as acknowledged_at, ${openCases('o', 'e.withheld')} as open_cases
      from once o
      left join dirsync.employee e on e.enterprise_code = o.enterprise_code and e.userid = o.userid
-     order by o.userid <> $4, lower(o.userid collate "C"), o.userid collate "C", o.enterprise_code limit $5`,
+     order by o.userid <> $4, lower(o.userid collate "C") <> $10, lower(o.userid collate "C"), o.userid collate "C",
+              o.enterprise_code limit $5`,
     [
       likeBeginning(lowerAscii(userid)),
       only,
