@@ -1,4 +1,4 @@
-import { likeBeginning } from '../lib/text.ts'
+import { likeBeginning, likeText } from '../lib/text.ts'
 import type { HrQuery, KeyCondition } from './server.ts'
 import { type Dialect, type MappedColumn, type MappingFile, quotedName } from './statement.ts'
 
@@ -71,14 +71,15 @@ export function conditionsOf({ where = [], any = [] }: HrQuery): KeyCondition[] 
 
 /** Whether a condition is one of `likePatterns`. */
 export function isLike({ by }: KeyCondition): boolean {
-  return by === 'beginning' || by === 'word'
+  return by === 'beginning' || by === 'word' || by === 'end'
 }
 
-/** Patterns for LIKE of texts in lower case that begin with one of the values, or of which a word does. */
+/** Patterns for LIKE of texts in lower case that begin or end with one of the values, or of which a word begins so. */
 export function likePatterns({ by, values }: KeyCondition): string[] {
-  return values.flatMap(value =>
-    by === 'word' ? [likeBeginning(value), `% ${likeBeginning(value)}`] : [likeBeginning(value)],
-  )
+  return values.flatMap(value => {
+    if (by === 'end') return [`%${likeText(value)}`]
+    return by === 'word' ? [likeBeginning(value), `% ${likeBeginning(value)}`] : [likeBeginning(value)]
+  })
 }
 
 function comparedColumn({ mapping }: HrQuery, { column }: KeyCondition): MappedColumn {

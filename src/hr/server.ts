@@ -140,9 +140,9 @@ export interface KeyCondition {
   column: 'userid' | 'enterprise_code' | 'dept_code' | Searched
   /**
    * `type`: compared in the column's own type, so that an index on it serves; `text`: by its canonical text; `beginning`: its
-   * text begins with the value, in lower case, whatever its own capitals; `word`: one of its words does.
+   * text begins with the value, in lower case, whatever its own capitals; `word`: one of its words does; `end`: it ends so.
    */
-  by: 'type' | 'text' | 'beginning' | 'word'
+  by: 'type' | 'text' | 'beginning' | 'word' | 'end'
   /** At least one, none with the character 0. */
   values: readonly string[]
 }

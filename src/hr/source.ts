@@ -180,8 +180,8 @@ export class HrSource {
   }
 
   /**
-   * Some employees of whom one of the columns begins with one of its texts, whatever its capitals, or a word of the name does; none
-   * where no column is mapped. It is one question, which is answered once enough are found.
+   * Some employees of whom one of the columns begins with one of its texts, whatever its capitals, or a word of the name does, or
+   * whose mobile number ends with some digits of it; none where no column is mapped. It is one question, which is answered once enough are found.
    */
   async search(
     by: readonly SearchedBy[],
@@ -353,11 +353,12 @@ export class HrSource {
   ): Promise<{ enterpriseCode: string; key: string; by: Searched; name: string | null }[]> {
     const any = by
       .filter(([column]) => mapping.columns.has(column))
-      .map(([column, texts]) => ({
-        column,
-        by: column === 'name' ? ('word' as const) : ('beginning' as const),
-        values: texts.map(text => text.toLowerCase()),
-      }))
+      .flatMap(([column, texts]) =>
+        searchesOf(
+          column,
+          texts.map(text => text.toLowerCase()),
+        ),
+      )
     const [first] = any
     if (!first || enterprise?.includes('\0')) return []
     // Rows without a code have the default one, which is no condition on the column.
@@ -468,10 +469,27 @@ export function usable<T>(mapping: T | MappingError): T {
   return mapping
 }
 
-/** Whether a value begins so, or a word of it does. */
+/** Pages mask all but the last digits of a mobile number. Fewer would be those of many people. */
+const LAST_DIGITS = /^\d{4,8}$/
+
+/** How a column is searched for texts in lower case. */
+function searchesOf(column: Searched, values: readonly string[]): (KeyCondition & { column: Searched })[] {
+  if (column === 'name') return [{ column, by: 'word', values }]
+  const ends = column === 'mobile' ? values.filter(value => LAST_DIGITS.test(value)) : []
+  return [
+    { column, by: 'beginning', values },
+    ...(ends.length > 0 ? [{ column, by: 'end', values: ends } as const] : []),
+  ]
+}
+
+/** Whether a value begins so, a word of it does, or it ends so. */
 function holds({ by, values }: KeyCondition, value: string | null | undefined): boolean {
   const text = (value ?? '').trim().toLowerCase()
-  return values.some(wanted => text.startsWith(wanted) || (by === 'word' && text.includes(` ${wanted}`)))
+  return values.some(wanted =>
+    by === 'end'
+      ? text.endsWith(wanted)
+      : text.startsWith(wanted) || (by === 'word' && text.includes(` ${wanted}`)),
+  )
 }
 
 /** Most mappings in use at a time: of the plans in progress, of a held one, of one that failed. */

@@ -47,6 +47,8 @@ test.each([
   ['W2', ['e2'], 'corp_code'],
   ['1380000', ['e1', 'e2'], 'mobile'],
   ['+86 138 0000 0001', ['e1'], 'mobile'],
+  ['0003', ['e3'], 'mobile'],
+  ['0000 0002', ['e2'], 'mobile'],
   ['mörmö', ['f4'], 'name'],
   ['+44 7700 900101', ['f4'], 'mobile'],
   ['0044-7700-900', ['f4'], 'mobile'],
@@ -247,6 +249,34 @@ test('a user id comes first, and HR is asked all the same: the text may be a wor
     { userid: 'e3' },
   ])
   expect((await console.browse('reviewer', 'GET', '/search?q=e1')).headers.location).toBe('/employees/e1')
+})
+
+test('a list without employees says what was searched, and leads to a user id only where the text may be one', async () => {
+  const said = async (role: AccessRole, text: string) => {
+    const { body } = await console.browse(role, 'GET', `/employees?q=${encodeURIComponent(text)}`)
+    return [/No known user id begins with [^<]*/.exec(body)?.[0], body.includes('exactly this user id')]
+  }
+  expect(await said('reviewer', '98765')).toEqual([
+    'No known user id begins with “98765”, and no work number or mobile number in HR matches it.',
+    true,
+  ])
+  expect(await said('reviewer', 'none@')).toEqual([
+    'No known user id begins with “none@”, and no e-mail address in HR matches it.',
+    true,
+  ])
+  expect(await said('reviewer', '张三')).toEqual([
+    'No known user id begins with “张三”, and no name in HR matches it.',
+    false,
+  ])
+  expect(await said('viewer', '98765')).toEqual(['No known user id begins with “98765”.', true])
+  for (const [text, leads] of [
+    ['张三', false],
+    ['No Such', false],
+    ['98765', true],
+  ] as const) {
+    const { body } = await console.browse('reviewer', 'GET', `/search?q=${encodeURIComponent(text)}`)
+    expect([text, body.includes('exactly this user id')]).toEqual([text, leads])
+  }
 })
 
 test('an open id is found without HR', async () => {

@@ -3,6 +3,7 @@ import { beginning, capitalised } from '../../lib/text.ts'
 import { inLanguage } from '../../texts/failures.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
+import { mayAs } from '../auth/viewer.ts'
 import type { Block } from '../shown.ts'
 import {
   empty,
@@ -22,6 +23,7 @@ import { employeePath } from '../ui/paths.ts'
 import { drawBlocks } from '../ui/shown.ts'
 import { LISTED, type ListedEmployee } from './list.ts'
 import type { EmployeesResult } from './query.ts'
+import { columnsOf, maybeUserid } from './search.ts'
 import { type UnknownPeople, unknownNotice } from './unknown.ts'
 
 // The list
@@ -137,7 +139,7 @@ export function employeesBody(
     ],
     {
       caption: t('employees.title'),
-      empty: emptyPage(ask, noEmployees(ask, asked, status, result.more)),
+      empty: emptyPage(ask, noEmployees(ask, asked, status, result)),
       href: row => employeePath({ enterpriseCode: row.enterprise_code, userid: row.userid }),
     },
   )}
@@ -162,17 +164,28 @@ function counted(ask: Ask, name: string, count: number): SafeHtml {
 }
 
 function noEmployees(
-  { t, language }: Ask,
+  { t, language, viewer }: Ask,
   { q, department, enterprise }: Listed,
   status: string | undefined,
-  isCut: boolean,
+  { more: isCut, hr }: EmployeesResult,
 ): SafeHtml {
-  if (q !== undefined && isCut) return empty(t('employees.found_elsewhere', { text: beginning(q, 80) }))
-  if (q !== undefined)
+  if (q !== undefined) {
+    const text = beginning(q, 80)
+    if (isCut) return empty(t('employees.found_elsewhere', { text }))
+    const columns = mayAs(viewer.role, 'reviewer') && hr === 'asked' ? columnsOf(q) : []
+    const listed = new Intl.ListFormat(language, { type: 'disjunction' })
     return empty(
-      t('employees.not_found', { text: beginning(q, 80) }),
-      html`<a href="${employeePath({ enterpriseCode: enterprise, userid: q })}">${t('employees.not_found.remedy')}</a>`,
+      columns.length === 0
+        ? t('employees.not_found', { text })
+        : t('employees.not_found_in_hr', {
+            text,
+            columns: listed.format(columns.map(column => t(`search.by.${column}`))),
+          }),
+      maybeUserid(q)
+        ? html`<a href="${employeePath({ enterpriseCode: enterprise, userid: q })}">${t('employees.not_found.remedy')}</a>`
+        : undefined,
     )
+  }
   if (enterprise !== '' && department === undefined) return empty(t('employees.nobody_in_enterprise'))
   if (status !== undefined)
     return empty(t('employees.nobody_stands', { status: textOr(language, `status.${status}`, status) }))

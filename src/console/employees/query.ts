@@ -27,7 +27,7 @@ export const EmployeesQuery = z.object({
     .max(200)
     .optional()
     .describe(
-      'The beginning of a user id, a name, a work number, a mobile number or an e-mail address, or a whole open id',
+      'The beginning of a user id, a name, a work number, a mobile number or an e-mail address, the last four to eight digits of a mobile number, or a whole open id',
     ),
   status: z
     .enum(LISTED)

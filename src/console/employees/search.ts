@@ -18,7 +18,7 @@ import { ListedEmployee, openCases } from './list.ts'
 export const FoundEmployee = ListedEmployee.extend({
   found_by: z
     .enum(['userid', 'case', 'openid', ...SEARCHED])
-    .describe('What the text is of the employee, or begins'),
+    .describe('What the text is of the employee, or begins or ends'),
 })
 export type FoundEmployee = z.infer<typeof FoundEmployee>
 
@@ -104,13 +104,18 @@ export async function findPeople(
   }
 }
 
-/** The columns that a text may be the beginning of. A single letter would be that of half a company. */
-function columnsOf(text: string): Searched[] {
+/** The columns that a text is searched in. A single letter would be the beginning of half a company. */
+export function columnsOf(text: string): Searched[] {
   if (/^\p{Script=Han}/u.test(text)) return ['name']
   if (text.length < 2) return []
   if (text.includes('@')) return ['email']
   if (/^\+?[\d\s()-]+$/.test(text)) return ['corp_code', 'mobile']
   return ['name', 'corp_code', 'email']
+}
+
+/** Whether a text may be a user id, rather than a name or a number as people write it. */
+export function maybeUserid(text: string): boolean {
+  return !/\s|^\p{Script=Han}/u.test(text.trim())
 }
 
 /** How many digits a calling code has, by its first ones (ITU-T E.164). */
@@ -125,7 +130,8 @@ function mobilesOf(text: string): string[] {
   const isAbroad = /^\s*(?:\+|00)/.test(text)
   const whole = isAbroad ? digits.replace(/^00/, '') : digits
   const bare = isAbroad || whole.length > LONGEST_MOBILE ? whole.replace(AREA, '') : ''
-  return bare === '' ? [whole] : [whole, bare]
+  // The last digits of a number may begin with 00 as well.
+  return [...new Set([digits, whole, bare])].filter(text => text !== '')
 }
 
 /**

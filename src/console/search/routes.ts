@@ -6,6 +6,7 @@ import type { Ask } from '../ask.ts'
 import { mayAs } from '../auth/viewer.ts'
 import { keyWords } from '../cases/parts.ts'
 import { EMPLOYEE_STATUS_TONES, hrTrouble } from '../employees/list-view.ts'
+import { maybeUserid } from '../employees/search.ts'
 import { type Endpoint, read } from '../endpoint.ts'
 import { moneyPath, unmatchedOf } from '../money/view.ts'
 import { runStateWords } from '../runs/words.ts'
@@ -219,7 +220,7 @@ function nothing(ask: Ask, q: string): Block[] {
   const title = q === '' ? t('search.nothing_asked') : t('search.nothing', { text: beginning(q, 80) })
   const hint = t(mayAs(ask.viewer.role, 'reviewer') ? 'search.hint' : 'search.hint_viewer')
   const link: Words =
-    q === ''
+    q === '' || !maybeUserid(q)
       ? null
       : { to: employeePath({ enterpriseCode: '', userid: q }), text: t('employees.not_found.remedy') }
   return [{ notice: 'info', title, todo: hint, next: link }]

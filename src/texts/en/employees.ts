@@ -11,7 +11,7 @@ export const employees = {
   'employees.employee': 'Employee {name}',
   'employees.search': 'Person',
   'employees.search_hint':
-    'The beginning of a user id, or a whole open id; for reviewers also of a name, a work number, a mobile number or an e-mail address in HR.',
+    'The beginning of a user id, or a whole open id; for reviewers also of a name, a work number, a mobile number or an e-mail address in HR, or the last four to eight digits of a mobile number.',
   'by_name.label': 'Filter by name…',
   'by_name.people': 'People of this list',
   'by_name.without': 'Show the list without {key}',
@@ -47,6 +47,7 @@ export const employees = {
   'employees.unknown': 'not seen yet',
   'employees.found_elsewhere': 'The first people whom HR has by “{text}” are of other enterprises.',
   'employees.not_found': 'No known user id begins with “{text}”.',
+  'employees.not_found_in_hr': 'No known user id begins with “{text}”, and no {columns} in HR matches it.',
   'employees.not_found.remedy': 'Check whether HR has an employee with exactly this user id',
   'employees.nobody_stands': 'No employee has the status “{status}”.',
   'employees.nobody_in_enterprise': 'This list has no employee of this enterprise.',

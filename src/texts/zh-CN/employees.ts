@@ -13,7 +13,7 @@ export const employees = {
   'employees.employee': '员工 {name}',
   'employees.search': '员工',
   'employees.search_hint':
-    '输入员工 ID 的开头部分，或完整的 open id；审核员还可输入人事系统中姓名、工号、手机号或邮箱的开头部分。',
+    '输入员工 ID 的开头部分，或完整的 open id；审核员还可输入人事系统中姓名、工号、手机号或邮箱的开头部分，或手机号的后四至八位。',
   'by_name.label': '按姓名筛选…',
   'by_name.people': '此列表筛选的员工',
   'by_name.without': '从列表的筛选中去掉 {key}',
@@ -46,6 +46,7 @@ export const employees = {
   'employees.unknown': '尚未读取',
   'employees.found_elsewhere': '人事系统中按“{text}”最先找到的人员均属于其他企业。',
   'employees.not_found': '没有以“{text}”开头的员工 ID。',
+  'employees.not_found_in_hr': '没有以“{text}”开头的员工 ID，人事系统中也没有匹配的{columns}。',
   'employees.not_found.remedy': '查看人事系统中是否有该员工 ID',
   'employees.nobody_stands': '没有“{status}”的员工。',
   'employees.nobody_in_enterprise': '此列表中没有该企业的员工。',

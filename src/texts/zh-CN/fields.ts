@@ -98,7 +98,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '退款和充值，按编号、其订单号或账户，或跟踪 ID',
   'Codes of the platform by number, with their unresolved cases':
     '按编号查到的平台错误码，及其未解决的异常项',
-  'What the text is of the employee, or begins': '查询文本是员工的哪一项，或其开头',
+  'What the text is of the employee, or begins or ends': '查询文本是员工的哪一项，或其开头或结尾',
   // alerts
   'When the rules were last checked; null: never': '规则最近一次评估的时间；null 表示从未评估',
   'false: not evaluated for two minutes': 'false 表示已有两分钟未评估',
@@ -353,8 +353,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'changed: who changed it, how and when; error: the error': 'changed 时为何人何时如何更改；error 时为错误',
   'null, as what follows: the case is not kept any more': '此项及以下各项为 null 时，表示该异常项不再保存',
   // employees
-  'The beginning of a user id, a name, a work number, a mobile number or an e-mail address, or a whole open id':
-    '员工 ID、姓名、工号、手机号或邮箱的开头，或完整的 open id',
+  'The beginning of a user id, a name, a work number, a mobile number or an e-mail address, the last four to eight digits of a mobile number, or a whole open id':
+    '员工 ID、姓名、工号、手机号或邮箱的开头，手机号的后四至八位，或完整的 open id',
   'By status; those in sync, which are nearly all, are in no list':
     '按状态；绝大多数员工为已同步，不在任何列表中',
   'Code of the department that the platform last showed': '平台最近显示的部门的代码',

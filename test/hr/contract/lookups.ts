@@ -278,6 +278,24 @@ export function lookupContract(contract: Contract): void {
       expect(await found(await people(), column, text)).toEqual(expected)
     })
 
+    test.each<[text: string, found: string[]]>([
+      ['5678', ['1', '2']],
+      ['05678', ['1']],
+      ['00005678', ['1']],
+      ['678', []],
+      ['800005678', []],
+      ['1380000', ['1']],
+    ])('mobile numbers also by four to eight last digits: %s', async (text, expected) => {
+      const table = await contract.place.table('phones', { id: 'key', phone: 'text' }, [
+        ['1', ' 13800005678 '],
+        ['2', '56781111111'],
+        ['3', '13956781111'],
+        ['4', null],
+      ])
+      const source = contract.source(`select id as userid, phone as mobile from ${table}`)
+      expect(await found(source, 'mobile', text)).toEqual(expected)
+    })
+
     test.each(ODD.filter(text => text.trim() !== '' && !text.includes('\0')))('nobody by %j', async text => {
       expect(await found(await people(), 'name', text)).toEqual([])
     })
