@@ -172,20 +172,21 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
     }
     case 'awaiting_activation': {
       const news = newsOf(ask, employee)
-      if (news !== null) return [news]
       const at = first?.next_retry_at
+      const next =
+        first === undefined || first.state === 'retrying'
+          ? null
+          : employee.retries_stopped
+            ? joined(retriesStopped(ask), ' ')
+            : at && asSentence(ask, t('employees.asked_again'), { since: at })
+      if (news !== null) return employee.platform === 'in_service' ? [news, { text: next }] : [news]
       return [
         chip,
         {
           notice: 'info',
           title: t('employees.now.awaiting_activation'),
           todo: t('employees.now.awaiting_activation.remedy'),
-          next:
-            first === undefined || first.state === 'retrying'
-              ? null
-              : employee.retries_stopped
-                ? joined(retriesStopped(ask), ' ')
-                : at && asSentence(ask, t('employees.asked_again'), { since: at }),
+          next,
         },
       ]
     }

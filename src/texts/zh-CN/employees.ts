@@ -69,7 +69,7 @@ export const employees = {
   'employees.now.dead_lettered.remedy': '请查看下方最近一次处理记录。点击“立即同步”可再次尝试。',
   'employees.now.awaiting_activation': '人事系统中有该员工，平台上还没有。',
   'employees.now.awaiting_activation.remedy': '需先在平台激活该员工，之后 dirsync 会自动继续。',
-  'employees.now.activated': '平台上现已有该员工，下次尝试时将发送差异。',
+  'employees.now.activated': '平台上现已有该员工，下次尝试时将发送差异；也可点击“立即同步”。',
   'employees.now.back': '人事系统中现已有该员工，将由下一次同步任务处理。',
   'employees.now.held': '人事数据已变更，第 {run} 号同步任务审批之前不会发送。',
   'employees.now.held.remedy': '请查看计划，然后批准或驳回。“立即同步”只发送这名员工。',

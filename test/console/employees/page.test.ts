@@ -436,12 +436,17 @@ test('one who was activated on the platform is not said to be missing there', as
   await console.pool.query(`
     insert into public.staff values ('here', 'One', true), ('away', 'One', true), ('quit', 'One', false);
     insert into dirsync.employee (userid, source_hash, parked_hash, platform_state)
-      select userid, h, h, 'absent' from (values ('here'), ('away'), ('quit')) as row (userid), gen_random_uuid() as h`)
+      select userid, h, h, 'absent' from (values ('here'), ('away'), ('quit')) as row (userid), gen_random_uuid() as h;
+    insert into dirsync.dead_letter (entity, entity_key, operation, category, message, remedy, state, next_retry_at)
+      values ('employee', 'here', 'update-employee', 'not_on_platform', '[]', '[]', 'awaiting_activation', '2030-04-04T04:04Z')`)
   const LACKS = 'HR has the employee, but the platform does not yet.'
   expect(await pageOf('here')).toContain(LACKS)
   const body = await comparedOf('here')
   expect(body).toContain('The platform has the employee in service.')
-  expect(body).toContain('The platform has the employee by now. The next try sends what differs.')
+  expect(body).toContain(
+    'The platform has the employee by now. The next try, or “Sync now”, sends what differs.',
+  )
+  expect(body).toContain('Next query')
   expect(body).not.toContain(LACKS)
   expect(await comparedOf('away')).toContain(LACKS)
   expect(await pageOf('quit')).toContain('HR says that the employee has left.')
