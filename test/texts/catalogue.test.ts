@@ -78,6 +78,14 @@ describe('the Chinese texts', () => {
     expect(flawsOf(chinese)).toEqual([])
   })
 
+  test('point to the history of a refund by its heading', () => {
+    const pointing = keys.filter(
+      key => key.startsWith('money.') && en[key].includes(`“${en['money.story']}”`),
+    )
+    expect(pointing).toContain('money.still_unshown')
+    expect(pointing.filter(key => !chinese[key].includes(`“${chinese['money.story']}”`))).toEqual([])
+  })
+
   test('end in no full stop of English, nor does code add one to words', async () => {
     // A full stop that is typed as an answer.
     const ending = keys.filter(key => chinese[key].endsWith('.') && key !== 'hr_init.no_meaning')

@@ -19,6 +19,8 @@ const FLAWS: Record<string, (text: string) => boolean> = {
     /死信|熔断|作业|运行记录|运行 \{run\}|批次|凭据|幂等|服务器端停止/.test(text),
   'another word for a reviewer, a masked value, an open id or a closed department than the glossary’s':
     text => /审核人员|遮盖|Open ID|关闭的部门|部门(?:已)?关闭|标为已关闭/.test(text),
+  'another word for the history of a refund or for acknowledging an alert than the pages’': text =>
+    /“经过”|确认告警/.test(text),
 }
 
 /** The names of Chinese texts that are not as ours are, and why. */

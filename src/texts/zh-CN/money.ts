@@ -66,9 +66,9 @@ export const money = {
   'money.reason_hint': '说明依据：谁在何时告知的。原因会连同您的姓名记入审计。',
   'money.settled': '该退款的结果已知。',
   'money.still_open': '该退款的结果仍未知。“历史”中列出了对订单记录的每次查询。',
-  'money.still_unshown': '平台已受理这笔退款，但尚无信息表明其已完成。“经过”中有订单记录显示的内容。',
+  'money.still_unshown': '平台已受理这笔退款，但尚无信息表明其已完成。“历史”中有订单记录显示的内容。',
   'money.still_doubted':
-    '这笔退款仍有可能实际已执行。“经过”中有订单记录显示的内容。镜像中已有该订单时，以镜像下次读取的结果为准。',
+    '这笔退款仍有可能实际已执行。“历史”中有订单记录显示的内容。镜像中已有该订单时，以镜像下次读取的结果为准。',
   'money.resolved': '结果已登记，未发送任何请求。',
   'money.being_sent': '{number} 正在发送，请一分钟后再查看。',
   'money.known': '{number} 的结果已确定：{state}（{when}）。',

@@ -35,7 +35,7 @@ export const operationSummaries: Readonly<Record<string, string>> = {
   'A rule: when it raises an alert, what to do about it, and its alerts':
     '一条规则：何时告警、如何处理，以及它的告警',
   'Acknowledge an alert: no more reminders are sent until it is over, or a further refund or top-up comes to it':
-    '确认告警：在其结束之前不再发送提醒，除非其中新增退款或充值',
+    '认领告警：在其结束之前不再发送提醒，除非其中新增退款或充值',
   'Keep the alerts of a rule, or those about one subject, from all channels until a time within 30 days':
     '静默一条规则或其中一个对象的告警，至 30 天内的某个时间，所有渠道均不发送',
   'End the mute of a rule, or of one of its subjects, before its time': '提前结束规则或其中一个对象的静默',
