@@ -297,6 +297,21 @@ test('a refund that the platform accepted is not called completed before anythin
     'Check the order record now',
   )
   expect(refund).not.toContain('more than a day ago')
+  for (const [shown, said] of [
+    [`shown_at = now()`, 'It is completed: the order record or the mirror shows it.'],
+    [
+      `state = 'notified', notified_at = now(), message = '{"key": "said.carried_out_unknown"}'`,
+      'It is completed: the platform has notified of it.',
+    ],
+  ] as const) {
+    await console.pool.query(`update dirsync.refund set ${shown} where outer_refund_no = 'r7'`)
+    expect(await page('/money/refunds/r7')).toContain(said)
+    expect(await page('/money')).toContain('· completed')
+    await console.pool.query(
+      `update dirsync.refund set shown_at = null, state = 'accepted', notified_at = null, message = null
+       where outer_refund_no = 'r7'`,
+    )
+  }
   await sent('25 hours')
   for (const path of ['/money', '/money/refunds/r7']) {
     expect(await page(path)).toContain('Refund r7 was accepted by the platform more than a day ago')

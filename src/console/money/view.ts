@@ -47,10 +47,18 @@ function stateOf({ t, now }: Ask, entry: Line): Words {
     isForPerson ? { soft: [' · ', t('money.for_person')] } : null,
     hangs(entry, now) ? { soft: [' · ', t('money.hangs')] } : null,
     isUnderWay ? { soft: [' · ', t('money.unshown')] } : null,
+    completionOf(entry) ? { soft: [' · ', t('money.is_completed')] } : null,
     contradiction ? { soft: [' · ', t(CONTRADICTIONS[contradiction])] } : null,
     'misfit_at' in entry && entry.misfit_at ? { soft: [' · ', t('money.misfit')] } : null,
   ]
   return { tone: hangs(entry, now) ? 'bad' : isUnderWay ? 'busy' : TONES[entry.state], text }
+}
+
+/** What shows that a refund is completed; null: nothing yet, or it is a top-up. */
+function completionOf(entry: Line) {
+  if (!('shown_at' in entry)) return null
+  if (entry.state === 'notified') return 'money.completed_notified'
+  return entry.state === 'accepted' && entry.shown_at !== null ? 'money.completed_shown' : null
 }
 
 /** First whether the outcome of any money operation is unknown, then everything else. */
@@ -488,6 +496,7 @@ function resolveForm(ask: Ask, to: string) {
 function said(ask: Ask, entry: Details): Block {
   const { t, language } = ask
   const { platform_code, trace_id, message, resolved_by, resolution, settled_at, state: name } = entry
+  const completion = completionOf(entry)
   if (resolved_by === null && platform_code === null && message === null)
     return {
       text: {
@@ -496,7 +505,7 @@ function said(ask: Ask, entry: Details): Block {
             ? 'money.requested'
             : 'shown_at' in entry && isUnshown(entry)
               ? 'money.accepted_unshown'
-              : 'money.nothing_said',
+              : (completion ?? 'money.nothing_said'),
         ),
       },
     }
@@ -524,7 +533,7 @@ function said(ask: Ask, entry: Details): Block {
           isTold ? textOr(language, `code.${platform_code}.meaning`, '') : null,
         ],
       ],
-      [t('money.message'), message && !isOver ? sentences(ask, message) : null],
+      [t('money.message'), message && !isOver ? sentences(ask, message) : completion && t(completion)],
       [t('money.remedy'), platform_code && isTold && name !== 'accepted' && !isOver ? remedy : null],
       [t('money.trace_id'), trace_id && { code: trace_id }],
     ],

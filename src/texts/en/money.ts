@@ -123,6 +123,9 @@ export const money = {
   'money.although_open': 'Sent despite open',
   'money.said': 'What is known',
   'money.unshown': 'not shown as completed yet',
+  'money.is_completed': 'completed',
+  'money.completed_notified': 'It is completed: the platform has notified of it.',
+  'money.completed_shown': 'It is completed: the order record or the mirror shows it.',
   'money.accepted_unshown':
     'The platform accepted it. It is completed only once a notification, the order record or the mirror shows it.',
   'money.nothing_said': 'The platform accepted it.',
