@@ -44,11 +44,13 @@ create index refund_may_still_come on dirsync.refund (outer_trade_no)
   where state = 'rejected' and (resolved_by is not null or platform_code is null or settle_attempts > 0);
 create index topup_contradicted_at on dirsync.topup (contradicted_at) where contradicted_at is not null;
 
--- What was sent for an order or account, and what the platform answered under a trace id.
+-- What was sent for an order or account, and what the platform answered under a trace id or its own number.
 create index refund_trace_id on dirsync.refund (left(trace_id, 200));
 create index topup_trace_id on dirsync.topup (left(trace_id, 200));
 create index refund_outer_trade_no on dirsync.refund (outer_trade_no);
 create index topup_account on dirsync.topup (account_openid);
+create index refund_trade_no on dirsync.refund (trade_no);
+create index topup_receipt on dirsync.topup (apply_charge_openid);
 
 -- The latest outcomes: pages that show money are fresh by them.
 create index refund_settled_at on dirsync.refund (settled_at);

@@ -147,7 +147,7 @@ export class Journal<Row extends Entry> {
 
   /**
    * A page of rows: open outcomes first, then the latest first.
-   * @param page.number only the one of this number, and those of the order or account of this number
+   * @param page.number only the one of this number, of us or the platform, and those of the order or account of this number
    * @param page.only SQL: only such rows
    * @param page.from only those sent at or after this time; `to`: before this one
    * @param page.after the last row of the page before, and whether its outcome was open then
@@ -165,7 +165,7 @@ export class Journal<Row extends Entry> {
     },
   ): Promise<Row[]> {
     const { state, from, to, after, limit } = page
-    const { number, target } = this.#kind
+    const { number, target, receipt } = this.#kind
     const { values, place } = placeholders(limit)
     // With a state given, all rows are of one kind, which has an index of its own.
     const sent = ['t.sent_at', `t.${number}`]
@@ -173,8 +173,10 @@ export class Journal<Row extends Entry> {
     const rank = `(${order.join(', ')})`
     const conditions = [page.only ?? 'true']
     if (state !== undefined) conditions.push(`t.state = ${place(state)}`)
-    if (page.number !== undefined)
-      conditions.push(`(t.${number} = ${place(page.number)} or t.${target} = ${place(page.number)})`)
+    if (page.number !== undefined) {
+      const wanted = place(page.number)
+      conditions.push(`(${[number, target, receipt].map(column => `t.${column} = ${wanted}`).join(' or ')})`)
+    }
     if (from !== undefined) {
       conditions.push(`t.sent_at >= ${place(from)}`)
       // The index begins with whether the outcome is open: the closed part has to stop at that time, too.

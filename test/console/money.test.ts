@@ -99,7 +99,12 @@ describe('refunds and top-ups', () => {
     expect(await numbersOf({ unshown: 'true' })).toEqual([])
   })
 
-  test('are listed by their order or account, too', async () => {
+  test('are listed by their order or account and by the platform’s number, too', async () => {
+    await store.pool.query(`
+      update dirsync.refund set trade_no = 'p3' where outer_refund_no = 'r3';
+      update dirsync.topup set apply_charge_openid = 'c1' where external_code = 't1'`)
+    expect(await numbersOf({ number: 'p3' })).toEqual(['r3'])
+    expect(await numbersOf({ number: 'c1', kind: 'topups' })).toEqual(['t1'])
     expect(await numbersOf({ number: 'o3' })).toEqual(['r3'])
     expect(await numbersOf({ number: 'o3', state: 'unknown' })).toEqual([])
     expect(await numbersOf({ number: 'a1', kind: 'topups' })).toEqual(['t2', 't1'])

@@ -187,6 +187,24 @@ test('the payment order of a refund is a link where the mirror has it, else a co
   expect(await page('not-mirrored')).toContain('orders show x9')
 })
 
+test('a refunded payment order leads to the refunds of its order, and their pages lead to it', async () => {
+  await console.pool.query(`
+    insert into dirsync.payment_order (trade_no, out_trade_no, pay_amount, refund_amount)
+      values ('refunded', 'o&1', 5, 2), ('paid', 'o&2', 5, 0), ('unnumbered', null, 5, 2);
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by)
+      values ('of-mirrored', 'o&1', 2, 'unknown', 'ann')`)
+  onTestFinished(async () => {
+    await console.pool.query(`
+      delete from dirsync.payment_order where trade_no in ('refunded', 'paid', 'unnumbered');
+      delete from dirsync.refund where outer_refund_no = 'of-mirrored'`)
+  })
+  const page = async (path: string) => (await console.browse('viewer', 'GET', path)).body
+  expect(await page('/mirrors/orders?number=refunded')).toContain('href="/money?number=o%261"')
+  for (const number of ['paid', 'unnumbered'])
+    expect(await page(`/mirrors/orders?number=${number}`)).not.toContain('/money?number=')
+  expect(await page('/money/refunds/of-mirrored')).toContain('href="/mirrors/orders?number=o%261"')
+})
+
 test('the page of a refund says how many earlier checks it does not show', async () => {
   await console.pool.query(`
     insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, refunded_before, state, requested_by,

@@ -134,6 +134,37 @@ test.each([
   },
 )
 
+test('payment orders are found by either number, and refunds and top-ups by the platform’s, in the indexes', async () => {
+  await console.pool.query(`
+    insert into dirsync.payment_order (enterprise_code, trade_no, out_trade_no, status, changed_at)
+      values ('', 'trade-9', 'order-9', 3, now()), ('OLD', 'trade-9', 'order-9', 2, now() - interval '1 day');
+    insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, state, requested_by, settled_at, trade_no)
+      values ('refund-9', 'order-8', 1, 'accepted', 'ann', now(), 'trade-8');
+    insert into dirsync.topup (external_code, account_openid, amount, state, requested_by, settled_at, apply_charge_openid)
+      values ('topup-9', 'account-9', 1, 'accepted', 'ann', now(), 'charge-9')`)
+  onTestFinished(async () => {
+    await console.pool.query(`
+      delete from dirsync.payment_order; delete from dirsync.refund where outer_refund_no = 'refund-9';
+      delete from dirsync.topup where external_code = 'topup-9'`)
+  })
+  for (const text of ['trade-9', 'order-9']) {
+    expect((await search(text)).orders, text).toEqual([
+      { enterprise_code: '', trade_no: 'trade-9', out_trade_no: 'order-9', status: 3 },
+    ])
+    const { headers } = await console.browse('viewer', 'GET', `/search?q=${text}`)
+    expect(headers.location).toBe('/mirrors/orders?number=trade-9')
+    const typed = await console.browse('viewer', 'GET', `/search?q=${text}&typing=true`)
+    expect(typed.body).toMatch(/<h2[^>]*>Payment orders<.*href="\/mirrors\/orders\?number=trade-9"/s)
+  }
+  expect((await search('trade')).orders).toEqual([])
+  expect((await search('trade-8')).money).toMatchObject([{ number: 'refund-9' }])
+  expect((await search('charge-9')).money).toMatchObject([{ number: 'topup-9' }])
+  const { rows } = await console.pool.query(
+    `select indexname from pg_indexes where schemaname = 'dirsync' and indexname in ('refund_trade_no', 'topup_receipt')`,
+  )
+  expect(rows).toHaveLength(2)
+})
+
 test('a refund is found of which the platform has notified and that dirsync does not know', async () => {
   await console.pool.query(
     `insert into dirsync.refused_notification (outer_refund_no, reason)
@@ -218,6 +249,10 @@ test('a limited token finds what it may look at, and has HR asked for nothing el
     'run 1',
   ])
     expect([text, await only(text)]).toEqual([text, ['not_asked']])
+  await console.pool.query(`insert into dirsync.payment_order (trade_no) values ('trade-1')`)
+  onTestFinished(async () => void (await console.pool.query('delete from dirsync.payment_order')))
+  expect(await only('trade-1')).toEqual(['not_asked'])
+  expect(await (await searchAs('overview', 'mirrors:read'))('trade-1')).toEqual(['not_asked', 'orders'])
   const some = await searchAs('overview:read', 'cases', 'departments:read')
   expect(await some('trace-77')).toEqual(['asked', 'cases'])
   expect(await some('1002218007')).toEqual(['asked', 'codes'])

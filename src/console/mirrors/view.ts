@@ -280,7 +280,12 @@ export const ordersBody = listBody<PaymentOrderRow, OrdersInput>('orders', {
     {
       title: ask.t('mirrors.refunded'),
       kind: 'number',
-      cell: ({ refund_amount, asset_code }) => amount(ask, refund_amount, asset_code),
+      cell: ({ refund_amount, asset_code, out_trade_no }) => {
+        const text = amount(ask, refund_amount, asset_code)
+        return out_trade_no !== null && Number(refund_amount) > 0
+          ? html`<a href="/money?number=${encodeURIComponent(out_trade_no)}">${text}</a>`
+          : text
+      },
     },
     {
       title: ask.t('mirrors.asset'),

@@ -103,7 +103,9 @@ export type Line = z.infer<typeof RefundRow> | z.infer<typeof TopUpRow>
 
 export const EntriesInput = z.object({
   state: State.optional(),
-  number: plainText(200).optional().describe('The exact number of an entry, or of its order or account'),
+  number: plainText(200)
+    .optional()
+    .describe('The exact number of an entry, of us or the platform, or of its order or account'),
   ...RANGE,
   ...SINCE,
   cursor,
@@ -267,6 +269,7 @@ const Told = z.object({
 export const RefundDetails = RefundRow.extend({
   ...Told.shape,
   is_mirrored: z.boolean().describe('Whether the mirror has its payment order'),
+  is_order_mirrored: z.boolean().describe('Whether the mirror has any payment order of its order'),
   earlier_checks: z.int().describe('Checks of the order record that were before those among the events'),
 })
 export type RefundDetails = z.infer<typeof RefundDetails>
@@ -286,16 +289,21 @@ export async function refundDetails(db: Pool, refund: ReadRefund): Promise<Refun
     next_settle_at,
   } = refund
   const events = eventsOf(refund)
-  const [checks, isHeld, { rowCount }] = await Promise.all([
+  const [checks, isHeld, mirrored] = await Promise.all([
     checksOf(db, refund.outer_refund_no),
     isPaused(db),
-    db.query(`select from dirsync.payment_order where trade_no collate "C" = $1 limit 1`, [refund.trade_no]),
+    db.query<Pick<RefundDetails, 'is_mirrored' | 'is_order_mirrored'>>(
+      `select exists (select from dirsync.payment_order where trade_no collate "C" = $1) as is_mirrored,
+              exists (select from dirsync.payment_order where out_trade_no = $2) as is_order_mirrored`,
+      [refund.trade_no, refund.outer_trade_no],
+    ),
   ])
   const found = checks.filter(check => !isFailure(check))
   const shown = found.reduce((sum, { times }) => sum + times, 0)
   return {
     ...refund,
-    is_mirrored: rowCount === 1,
+    is_mirrored: mirrored.rows[0]?.is_mirrored === true,
+    is_order_mirrored: mirrored.rows[0]?.is_order_mirrored === true,
     // More may have been made since it was read.
     earlier_checks: Math.max(0, refund.settle_attempts - shown),
     events: inOrder([

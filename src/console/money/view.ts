@@ -9,7 +9,7 @@ import { type Ask, lacksRole } from '../ask.ts'
 import { rangeFields } from '../range.ts'
 import { type Block, joined, noRows, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { actionForm, amount, figure, filters, reasonField, type Tone, tabs, timeText } from '../ui/parts.ts'
-import { inPath } from '../ui/paths.ts'
+import { inPath, ordersPath } from '../ui/paths.ts'
 import {
   entryNumber,
   KINDS,
@@ -376,7 +376,12 @@ function refundFacts(ask: Ask, entry: RefundDetails): Facts {
   const { trade_no, refunded_before, settle_attempts, next_settle_at, notified_at, misfit_at } = entry
   return [
     [t('money.amount'), amountOf(ask, entry)],
-    [t('money.order'), { code: entry.outer_trade_no }],
+    [
+      t('money.order'),
+      entry.is_order_mirrored
+        ? { to: ordersPath(entry.outer_trade_no), text: { code: entry.outer_trade_no } }
+        : { code: entry.outer_trade_no },
+    ],
     [
       t('money.refunded_before'),
       refunded_before === null ? t('money.not_said') : amount(ask, refunded_before, entry.asset_code),

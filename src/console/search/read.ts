@@ -13,6 +13,7 @@ import {
   HrSearch,
 } from '../employees/search.ts'
 import type { NavEntry } from '../endpoint.ts'
+import { PaymentOrderRow } from '../mirrors/read.ts'
 import { KINDS } from '../money/query.ts'
 import type { DepartmentKey, People } from '../people.ts'
 import { RunStanding, STANDING } from '../runs/list.ts'
@@ -58,12 +59,17 @@ export const SearchResult = z.object({
     .array(
       z.object({ kind: z.enum(KINDS), number: z.string(), target: z.string(), state: z.enum(ENTRY_STATES) }),
     )
-    .describe('Refunds and top-ups by their number, that of their order or account, or trace id'),
+    .describe(
+      'Refunds and top-ups by their number, that of the platform or of their order or account, or trace id',
+    ),
+  orders: z
+    .array(PaymentOrderRow.pick({ enterprise_code: true, trade_no: true, out_trade_no: true, status: true }))
+    .describe('Payment orders of the mirror by their number, or that of the merchant'),
   unmatched: z
     .array(z.string())
     .describe('The number, if the platform has notified of a refund with it that dirsync does not know'),
   more: z
-    .array(z.enum(['cases', 'employees', 'departments', 'money']))
+    .array(z.enum(['cases', 'employees', 'departments', 'money', 'orders']))
     .describe('Of which there are more than the first 20'),
   hr: HrSearch,
   hr_failure: HrFailure,
@@ -85,13 +91,14 @@ const NOTHING: SearchResult = {
   employees: [],
   departments: [],
   money: [],
+  orders: [],
   unmatched: [],
   more: [],
   ...HR_NOT_ASKED,
 }
 
 /**
- * Everything with that name or number: cases by number and trace id, codes of the platform, runs, refunds and top-ups, employees
+ * Everything with that name or number: cases by number and trace id, codes of the platform, runs, refunds, top-ups and payment orders, employees
  * and departments by the beginning of their keys and, as far as HR may be asked, of their names. A limited token finds what it may look at on the
  * screens of these.
  */
@@ -109,7 +116,7 @@ export async function searchEverything(
   const runNumber = caseNumber === undefined ? RUN.exec(wanted)?.[1] : undefined
   const rows = async <Row>(isAsked: boolean, sql: string, values: unknown[]): Promise<Row[]> =>
     isAsked ? ((await pool.query(sql, values)).rows as Row[]) : []
-  const [cases, codes, runs, money, unmatched, found] = await Promise.all([
+  const [cases, codes, runs, money, orders, unmatched, found] = await Promise.all([
     rows<SearchResult['cases'][number]>(
       sees('cases'),
       `select id, state, category, enterprise_code, entity, entity_key, field from dirsync.dead_letter
@@ -131,13 +138,21 @@ export async function searchEverything(
     rows<SearchResult['money'][number]>(
       sees('money'),
       `(select 'refunds' as kind, outer_refund_no as number, outer_trade_no as target, state, sent_at from dirsync.refund
-        where outer_refund_no = $1 or outer_trade_no = $1 or left(trace_id, 200) = left($1, 200)
+        where outer_refund_no = $1 or outer_trade_no = $1 or trade_no = $1 or left(trace_id, 200) = left($1, 200)
         order by sent_at desc limit $2)
        union all
        (select 'topups', external_code, account_openid, state, sent_at from dirsync.topup
-        where external_code = $1 or account_openid = $1 or left(trace_id, 200) = left($1, 200)
+        where external_code = $1 or account_openid = $1 or apply_charge_openid = $1 or left(trace_id, 200) = left($1, 200)
         order by sent_at desc limit $2)
        order by sent_at desc limit $2`,
+      [wanted, limit + 1],
+    ),
+    rows<SearchResult['orders'][number]>(
+      sees('mirrors'),
+      // The mirror may have an order of an earlier enterprise code, too: it is shown as it was last seen.
+      `select distinct on (trade_no) enterprise_code, trade_no, out_trade_no, status from dirsync.payment_order
+       where trade_no collate "C" = $1 or out_trade_no = $1
+       order by trade_no, changed_at desc, enterprise_code desc limit $2`,
       [wanted, limit + 1],
     ),
     rows<{ number: string }>(
@@ -156,7 +171,7 @@ export async function searchEverything(
     ? await searchDepartments(pool, wanted, found.departments, limit + 1)
     : []
   const { employees } = found
-  const lists = { cases, employees, departments, money }
+  const lists = { cases, employees, departments, money, orders }
   return {
     codes,
     runs,
@@ -164,8 +179,9 @@ export async function searchEverything(
     employees: employees.slice(0, limit),
     departments: departments.slice(0, limit),
     money: money.slice(0, limit),
+    orders: orders.slice(0, limit),
     unmatched: unmatched.map(({ number }) => number),
-    more: (['cases', 'employees', 'departments', 'money'] as const).filter(
+    more: (['cases', 'employees', 'departments', 'money', 'orders'] as const).filter(
       kind => lists[kind].length > limit || (kind === 'employees' && found.isCut),
     ),
     hr: found.hr,

@@ -12,7 +12,7 @@ import { moneyPath, unmatchedOf } from '../money/view.ts'
 import { runStateWords } from '../runs/words.ts'
 import type { Services } from '../services.ts'
 import { type Block, type Shown, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
-import { departmentPath, employeePath } from '../ui/paths.ts'
+import { departmentPath, employeePath, ordersPath } from '../ui/paths.ts'
 import { drawBlocks, pageOf, wordsOf } from '../ui/shown.ts'
 import { caseStatus, departmentState } from '../ui/states.ts'
 import { SearchResult, searchEverything } from './read.ts'
@@ -27,7 +27,7 @@ export function search(services: Services): Endpoint[] {
       tag: 'overview',
       role: 'viewer',
       summary:
-        'Cases, codes of the platform, runs, refunds and top-ups by number; employees and departments by the beginning of their keys, departments and, for reviewers, people also by their names in HR',
+        'Cases, codes of the platform, runs, refunds, top-ups and payment orders by number; employees and departments by the beginning of their keys, departments and, for reviewers, people also by their names in HR',
       query: z.object({
         q: z
           .string()
@@ -35,7 +35,7 @@ export function search(services: Services): Endpoint[] {
           .max(200)
           .default('')
           .describe(
-            '`#17`, `case 17` or `17`, `run 12`, a trace id, a code of the platform, the number of a refund or top-up or of its order or account, a user id, an open id, the code or name of a department; for reviewers a name, a work number, a mobile number or an e-mail address',
+            '`#17`, `case 17` or `17`, `run 12`, a trace id, a code of the platform, the number of a refund or top-up, of its order or account or of a payment order, a user id, an open id, the code or name of a department; for reviewers a name, a work number, a mobile number or an e-mail address',
           ),
         typing: z
           .stringbool()
@@ -57,7 +57,7 @@ export function search(services: Services): Endpoint[] {
   ]
 }
 
-type Found<Kind extends 'cases' | 'codes' | 'runs' | 'money' | 'employees' | 'departments'> =
+type Found<Kind extends 'cases' | 'codes' | 'runs' | 'money' | 'orders' | 'employees' | 'departments'> =
   SearchResult[Kind][number]
 
 const toCase = ({ id }: Found<'cases'>) => `/cases/${id}`
@@ -67,13 +67,18 @@ const toCode = ({ platform_code, category }: Found<'codes'>) =>
 const toEmployee = ({ enterprise_code, userid }: Found<'employees'>) =>
   employeePath({ enterpriseCode: enterprise_code, userid })
 const toMoney = ({ kind, number }: Found<'money'>) => moneyPath(kind, number)
+const toOrder = ({ trade_no }: Found<'orders'>) => ordersPath(trade_no)
 const toDepartment = (row: Found<'departments'>) => departmentPath(row.enterprise_code, row.dept_code)
 
 function moneyTitle({ t }: Ask, { kind, number }: Found<'money'>): string {
   return t(kind === 'refunds' ? 'money.refund' : 'money.topup', { number })
 }
 
-function addresses({ cases, codes, runs, employees, departments, money }: SearchResult): string[] {
+function orderStatus({ status }: Found<'orders'>): Words {
+  return status === null ? null : term('payment_order_status', String(status))
+}
+
+function addresses({ cases, codes, runs, employees, departments, money, orders }: SearchResult): string[] {
   return [
     ...cases.map(toCase),
     ...codes.map(toCode),
@@ -81,6 +86,7 @@ function addresses({ cases, codes, runs, employees, departments, money }: Search
     ...employees.map(toEmployee),
     ...departments.map(toDepartment),
     ...money.map(toMoney),
+    ...orders.map(toOrder),
   ]
 }
 
@@ -93,7 +99,7 @@ const isNothing = (found: SearchResult) => addresses(found).length === 0 && foun
 
 function searchShown(ask: Ask, found: SearchResult, q: string): Shown {
   const { t } = ask
-  const { cases, codes, runs, employees, departments, money } = found
+  const { cases, codes, runs, employees, departments, money, orders } = found
   const group = <Row>(
     caption: string,
     rows: readonly Row[],
@@ -163,6 +169,12 @@ function searchShown(ask: Ask, found: SearchResult, q: string): Shown {
         { title: t('money.state'), of: ({ state }) => term('money_state', state) },
         { title: t('search.key'), of: ({ target }) => ({ code: target }) },
       ]),
+      ...group(t('mirrors.orders'), orders, toOrder, [
+        { title: t('mirrors.order_number'), kind: 'main', of: row => ({ code: row.trade_no }) },
+        ...enterpriseOf(ask, orders),
+        { title: t('mirrors.status'), of: orderStatus },
+        { title: t('search.key'), of: row => row.out_trade_no && { code: row.out_trade_no } },
+      ]),
     ],
   }
 }
@@ -211,6 +223,7 @@ function typedList(ask: Ask, found: SearchResult, q: string): SafeHtml {
     ${group(t('search.codes'), found.codes, toCode, row => [{ code: row.platform_code }, ' ', term('category', row.category)])}
     ${group(t('nav.runs'), found.runs, toRun, ({ id, kind }) => [`#${id} `, term('run_kind', kind)])}
     ${group(t('nav.money'), found.money, toMoney, row => [moneyTitle(ask, row), ' ', { soft: term('money_state', row.state) }])}
+    ${group(t('mirrors.orders'), found.orders, toOrder, row => [{ code: row.trade_no }, ' ', { soft: orderStatus(row) }])}
   </div>`
 }
 

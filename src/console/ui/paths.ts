@@ -42,6 +42,11 @@ export function departmentPath(enterpriseCode: string, deptCode: string): string
   return `/departments?${query}`
 }
 
+/** The payment orders of a number. */
+export function ordersPath(number: string): string {
+  return `/mirrors/orders?${new URLSearchParams({ number })}`
+}
+
 /** The page of a mapping. @param source of HR; empty where there is only one */
 export function mappingPath(source: string): string {
   return source === '' ? '/mapping' : `/mapping?source=${encodeURIComponent(source)}`

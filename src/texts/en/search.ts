@@ -5,9 +5,9 @@ export const search = {
   'search.nothing': 'Nothing matches “{text}”.',
   'search.nothing_asked': 'Type what you are looking for.',
   'search.hint':
-    'Search for a case (#17), a run (run 12), a trace id or a code of the platform, the number of a refund or top-up or of its order or account, an employee by the beginning of the user id, name or surname, work number, mobile number (with or without the area code) or e-mail address, by the last four to eight digits of the mobile number or by the whole open id, or a department by the beginning of its code or name.',
+    'Search for a case (#17), a run (run 12), a trace id or a code of the platform, the number of a refund or top-up, of its order or account or of a payment order, an employee by the beginning of the user id, name or surname, work number, mobile number (with or without the area code) or e-mail address, by the last four to eight digits of the mobile number or by the whole open id, or a department by the beginning of its code or name.',
   'search.hint_viewer':
-    'Search for a case (#17), a run (run 12), a trace id or a code of the platform, the number of a refund or top-up or of its order or account, an employee by the beginning of the user id or by the whole open id, or a department by the beginning of its code or name. Reviewers can also search by names and numbers of people that HR has.',
+    'Search for a case (#17), a run (run 12), a trace id or a code of the platform, the number of a refund or top-up, of its order or account or of a payment order, an employee by the beginning of the user id or by the whole open id, or a department by the beginning of its code or name. Reviewers can also search by names and numbers of people that HR has.',
   'search.hr_away':
     'HR did not answer in time: people and departments are found by their keys alone. Try again, or type a user id.',
   'search.hr_busy':

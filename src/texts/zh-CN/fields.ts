@@ -87,15 +87,17 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '由调用者自定。一天内以相同的键重复请求，得到首次的响应。',
   'Why; kept in the audit': '原因；记入审计',
   'false: they were not paused': 'false 表示并未暂停',
-  '`#17`, `case 17` or `17`, `run 12`, a trace id, a code of the platform, the number of a refund or top-up or of its order or account, a user id, an open id, the code or name of a department; for reviewers a name, a work number, a mobile number or an e-mail address':
-    '`#17`、`case 17` 或 `17`、`run 12`、跟踪 ID、平台错误码、退款或充值的编号及其订单号或账户、员工 ID、open id、部门编码或名称；审核员还可使用姓名、工号、手机号或邮箱',
+  '`#17`, `case 17` or `17`, `run 12`, a trace id, a code of the platform, the number of a refund or top-up, of its order or account or of a payment order, a user id, an open id, the code or name of a department; for reviewers a name, a work number, a mobile number or an e-mail address':
+    '`#17`、`case 17` 或 `17`、`run 12`、跟踪 ID、平台错误码、退款或充值的编号及其订单号或账户、支付订单号、员工 ID、open id、部门编码或名称；审核员还可使用姓名、工号、手机号或邮箱',
   'Of a page: a short list of links, also where there is but one, to be shown while one types':
     '用于页面：输入时显示的简短链接列表，只有一个结果时也显示',
   'By number, or by trace id': '按编号或跟踪 ID',
   'The number, if the platform has notified of a refund with it that dirsync does not know':
     '平台已就该编号的退款发来通知，而 dirsync 没有其记录：编号',
-  'Refunds and top-ups by their number, that of their order or account, or trace id':
-    '退款和充值，按编号、其订单号或账户，或跟踪 ID',
+  'Refunds and top-ups by their number, that of the platform or of their order or account, or trace id':
+    '退款和充值，按编号、平台编号、其订单号或账户，或跟踪 ID',
+  'Payment orders of the mirror by their number, or that of the merchant':
+    '镜像中的支付订单，按订单号或商户订单号',
   'Codes of the platform by number, with their unresolved cases':
     '按编号查到的平台错误码，及其未解决的异常项',
   'What the text is of the employee, or begins or ends': '查询文本是员工的哪一项，或其开头或结尾',
@@ -401,6 +403,7 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
   'From a backup, and not asked for since': '来自备份，此后尚未重新查询',
   'Since when the platform no longer has it': '自何时起平台上已不存在',
   'Whether the mirror has its payment order': '镜像中是否有其支付订单',
+  'Whether the mirror has any payment order of its order': '镜像中是否有该订单的任何支付订单',
   'Checks of the order record that were before those among the events': '早于所列事件的订单记录核对次数',
   'Refunds of which the platform notified within a day and that dirsync does not know: up to ten numbers, the latest first':
     '最近一天内 dirsync 没有记录的退款；最多列出十个单号，最近的在前',

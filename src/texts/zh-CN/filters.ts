@@ -50,5 +50,6 @@ export const filterMeanings: Readonly<Record<string, string>> = {
   'The columns on a page and a terminal, beside the key: number, what, cause, state, blocked_by, age, last_failed, failures, next_try, assignee, run, reason':
     '页面和终端上除键之外的列：number、what、cause、state、blocked_by、age、last_failed、failures、next_try、assignee、run、reason',
   'User id, or enterprise/userid': '员工 ID，或“企业编码/员工 ID”',
-  'The exact number of an entry, or of its order or account': '完整的编号，或其订单号、账户',
+  'The exact number of an entry, of us or the platform, or of its order or account':
+    '完整的编号（我方或平台的），或其订单号、账户',
 }

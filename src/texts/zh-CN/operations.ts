@@ -175,8 +175,8 @@ export const operationSummaries: Readonly<Record<string, string>> = {
   'Run a cron job once now, even while it is paused': '立即运行一次定时任务，即使它已暂停',
   'Skip the ticks of a cron job until it is resumed': '暂停定时任务，直到恢复',
   'Let a cron job run again from its next tick on': '恢复定时任务，自下一次起运行',
-  'Cases, codes of the platform, runs, refunds and top-ups by number; employees and departments by the beginning of their keys, departments and, for reviewers, people also by their names in HR':
-    '按编号查找异常项、平台错误码、同步任务、退款和充值；按键的开头查找员工和部门；部门还可按人事系统中的名称查找，审核员还可按姓名查找人员',
+  'Cases, codes of the platform, runs, refunds, top-ups and payment orders by number; employees and departments by the beginning of their keys, departments and, for reviewers, people also by their names in HR':
+    '按编号查找异常项、平台错误码、同步任务、退款、充值和支付订单；按键的开头查找员工和部门；部门还可按人事系统中的名称查找，审核员还可按姓名查找人员',
   'Every setting as this process has it, without secrets': '该进程的全部设置，不含密钥',
   'The latest findings of the doctor in the console': '控制台中最近一次健康检查的结果',
   'Run the checks of `dirsync doctor`; takes up to 30 s': '运行 `dirsync doctor` 的检查；最长 30 秒',
