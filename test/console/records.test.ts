@@ -205,6 +205,21 @@ test('a refunded payment order leads to the refunds of its order, and their page
   expect(await page('/money/refunds/of-mirrored')).toContain('href="/mirrors/orders?number=o%261"')
 })
 
+test('a list of payment orders without a match says which number is searched by its beginning', async () => {
+  await console.pool.query(
+    `insert into dirsync.payment_order (trade_no, out_trade_no) values ('begun', 'merchant-1')`,
+  )
+  onTestFinished(
+    async () => void (await console.pool.query(`delete from dirsync.payment_order where trade_no = 'begun'`)),
+  )
+  const page = async (number: string) =>
+    (await console.browse('viewer', 'GET', `/mirrors/orders?number=${number}`)).body
+  for (const found of ['beg', 'merchant-1']) expect(await page(found)).toContain('>begun<')
+  const none = await page('merchant')
+  expect(none).not.toContain('>begun<')
+  expect(none).toContain('Enter the whole order number of a merchant')
+})
+
 test('the page of a refund says how many earlier checks it does not show', async () => {
   await console.pool.query(`
     insert into dirsync.refund (outer_refund_no, outer_trade_no, refund_amount, refunded_before, state, requested_by,

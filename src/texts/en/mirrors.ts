@@ -35,7 +35,7 @@ export const mirrors = {
     'Not everything was read the last time, so it is not known whether the platform has any.',
   'mirrors.no_match': 'Nothing matches these filters.',
   'mirrors.no_match.remedy':
-    'Clear them, or choose other days. Search for a number by its beginning, for an employee by the whole user id.',
+    'Clear them, or choose other days. Enter the whole order number of a merchant and the whole user id of an employee; other numbers are found by their beginning.',
   'mirrors.employee': 'Employee',
   'mirrors.order_number': 'Order number',
   'mirrors.status': 'Status',

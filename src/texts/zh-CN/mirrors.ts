@@ -35,7 +35,8 @@ export const mirrors = {
   'mirrors.none': '平台上没有数据。',
   'mirrors.not_read_whole': '最近一次未读取完整，尚不清楚平台上是否有数据。',
   'mirrors.no_match': '没有符合筛选条件的数据。',
-  'mirrors.no_match.remedy': '请重置筛选条件或选择其他日期。编号按开头匹配，员工需输入完整的员工 ID。',
+  'mirrors.no_match.remedy':
+    '请重置筛选条件或选择其他日期。编号按开头匹配，但商户订单号和员工 ID 需输入完整。',
   'mirrors.employee': '员工',
   'mirrors.order_number': '订单号',
   'mirrors.status': '状态',
