@@ -73,7 +73,8 @@ export const employees = {
   'employees.now.awaiting_activation': 'HR has the employee, but the platform does not yet.',
   'employees.now.awaiting_activation.remedy':
     'The employee has to be activated on the platform. dirsync then continues by itself.',
-  'employees.now.activated': 'The platform has the employee by now. The next try, or “Sync now”, sends what differs.',
+  'employees.now.activated':
+    'The platform has the employee by now. The next try, or “Sync now”, sends what differs.',
   'employees.now.back': 'HR has the employee by now. The next run looks at the row.',
   'employees.now.held': 'HR has changed. Nothing is sent until run {run} is decided.',
   'employees.now.held.remedy':
