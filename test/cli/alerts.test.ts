@@ -209,10 +209,14 @@ test('dirsync alerts rules lists each with its figure, and who is quiet until wh
 
 test('dirsync alerts history lists what is over, the latest first', async () => {
   const { pool } = deployment.own
-  await plantAlert(pool, 'halt', { state: 'ended', minutes: 200, endedMinutesAgo: 80 })
+  const halt = await plantAlert(pool, 'halt', { state: 'ended', minutes: 200, endedMinutesAgo: 80 })
   await plantAlert(pool, 'clock', { state: 'ended', minutes: 30, endedMinutesAgo: 10 })
   const { stdout } = await run('history')
   expect(stdout).toMatch(/clock .* 20 min\n.*halt .* 2 h\n/)
+  expect(stdout.replace(/\s+/g, ' ')).toContain(
+    `→ ${halt}: The enterprise code is not bound to the application.`,
+  )
+  expect(wideLines(stdout)).toEqual([])
   const rules = async (...args: string[]) =>
     (await run('history', '--json', ...args)).json().items.map(({ rule }: { rule: string }) => rule)
   expect(await rules()).toEqual(['clock', 'halt'])

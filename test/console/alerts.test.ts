@@ -168,6 +168,20 @@ describe('taking care of an alert', () => {
   })
 })
 
+describe('an alert that is over', () => {
+  test('still says what was wrong, with the code of the platform, and who took it over and why', async () => {
+    const { facts } = FACTS.halt
+    const id = await plantAlert(console.pool, 'halt', { facts: { ...facts, platform_code: 1000210003 } })
+    await console.ask('operator', 'POST', `/api/v1/alerts/acknowledge/${id}`, { reason: 'we bind it' })
+    await console.pool.query(`update dirsync.alert set state = 'ended', ended_at = now()`)
+    for (const url of ['/alerts/history', '/alerts/rules/halt']) {
+      const { body } = await console.browse('viewer', 'GET', url)
+      for (const text of [facts.message, '1000210003', 'taken over by', 'we bind it'])
+        expect(body, url).toContain(text)
+    }
+  })
+})
+
 describe('a mute', () => {
   test('is offered with what it does not keep back', async () => {
     const page = (await console.browse('operator', 'GET', '/alerts')).body

@@ -28,11 +28,11 @@ export function severityOf({ severity }: { severity: Severity }): Words {
 /** An alert in full: what is wrong, since when, what to do, and who was told. */
 export function alertCard(ask: Ask, alert: CurrentAlert, { isOnRulePage }: { isOnRulePage: boolean }): Block {
   const { t } = ask
-  const { id, rule, severity, title, what, remedy, kept_back, acknowledged_at, acknowledged_by } = alert
+  const { id, rule, severity, title, remedy, kept_back, acknowledged_at, acknowledged_by } = alert
   return {
     notice: TONES[severity].notice,
     title: [title, { soft: [' · ', term('severity', severity)] }],
-    what,
+    what: whatWords(alert),
     todo: remedy,
     facts: [
       [t('alerts.number'), String(id)],
@@ -67,6 +67,12 @@ export function alertCard(ask: Ask, alert: CurrentAlert, { isOnRulePage }: { isO
     ],
     actions: cardActions(ask, alert, isOnRulePage),
   }
+}
+
+/** What is wrong, with the code of the platform. */
+export function whatWords({ what, facts }: Pick<Alert, 'what' | 'facts'>): Words {
+  const { platform_code: code } = facts
+  return typeof code === 'number' ? [what, ' (', { code }, ')'] : what
 }
 
 /** What can be done about an alert, and where more can be seen. */
@@ -132,7 +138,7 @@ function keptBackWords(ask: Ask, { why, until, rule, by, reason }: KeptBack): Wo
 }
 
 /** A decision, and why a person made it. */
-function withReason(decision: string, reason: string | null): Words {
+export function withReason(decision: string, reason: string | null): Words {
   return reason === null ? decision : [decision, { soft: [' · ', { foreign: reason }] }]
 }
 

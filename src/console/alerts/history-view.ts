@@ -1,10 +1,11 @@
 import type { AlertHistory } from '../../alerts/report.ts'
 import { RULE_NAMES } from '../../alerts/rule.ts'
+import { actorText } from '../../texts/actor.ts'
 import type { Ask } from '../ask.ts'
 import { rangeFields } from '../range.ts'
-import { type Block, noRows, type Shown, tableOf, term } from '../shown.ts'
+import { type Block, joined, noRows, type Shown, tableOf, term, type Words } from '../shown.ts'
 import { duration, filters } from '../ui/parts.ts'
-import { rulePath } from './cards.ts'
+import { rulePath, whatWords, withReason } from './cards.ts'
 import type { HistoryInput } from './query.ts'
 import { alertTabs } from './view.ts'
 
@@ -46,7 +47,8 @@ export function endedTable(ask: Ask, alerts: AlertHistory['items'], none: string
   return tableOf(
     alerts,
     [
-      { title: t('alerts.rule'), only: 'shell', spare: true, of: ({ rule }) => rule },
+      { title: t('alerts.number'), only: 'shell', kind: 'number', of: ({ id }) => String(id) },
+      { title: t('alerts.rule'), only: 'shell', of: ({ rule }) => rule },
       { title: t('alerts.what'), kind: 'main', gives: true, of: ({ title }) => title },
       { title: t('alerts.severity'), of: ({ severity }) => term('severity', severity) },
       { title: t('alerts.since'), of: row => ({ at: row.since }) },
@@ -65,7 +67,23 @@ export function endedTable(ask: Ask, alerts: AlertHistory['items'], none: string
             .map(({ channel }) => channel)
             .join(', '),
       },
+      // The note of a row stands in it.
+      { title: t('common.details'), only: 'page', of: () => null },
     ],
-    { caption: t('alerts.history'), ...noRows(ask, none), to: ({ rule }) => rulePath(rule) },
+    {
+      caption: t('alerts.history'),
+      ...noRows(ask, none),
+      to: ({ rule }) => rulePath(rule),
+      note: alert => detailsOf(ask, alert),
+    },
+  )
+}
+
+/** What was wrong, who took it over, and why. */
+function detailsOf(ask: Ask, alert: AlertHistory['items'][number]): Words {
+  const { acknowledged_by: by, acknowledged_reason: reason } = alert
+  return joined(
+    [whatWords(alert), by && withReason(ask.t('alerts.was_in_hand', { by: actorText(ask, by) }), reason)],
+    ' · ',
   )
 }

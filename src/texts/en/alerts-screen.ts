@@ -29,6 +29,7 @@ export const alertsScreen = {
   'alerts.told.not_yet': 'no one yet',
   'alerts.in_hand': 'Taken over',
   'alerts.in_hand.by': '{by} is on it, since {ago}',
+  'alerts.was_in_hand': 'taken over by {by}',
   'alerts.acknowledge': 'Take it over',
   'alerts.acknowledge.meaning':
     'Channels that were notified are told that you are on it, and get no more messages about it until it is over, or a further refund or top-up comes to it.',

@@ -29,6 +29,7 @@ export const alertsScreen = {
   'alerts.told.not_yet': '尚未通知',
   'alerts.in_hand': '处理人',
   'alerts.in_hand.by': '{by} 正在处理（{ago}认领）',
+  'alerts.was_in_hand': '由 {by} 认领',
   'alerts.acknowledge': '认领',
   'alerts.acknowledge.meaning':
     '已收到通知的渠道会得知由您处理，恢复之前不再重复通知，除非其中新增退款或充值。',
