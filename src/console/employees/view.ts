@@ -179,7 +179,7 @@ function headline(ask: Ask, employee: EmployeeResult): Block[] {
           : employee.retries_stopped
             ? joined(retriesStopped(ask), ' ')
             : at && asSentence(ask, t('employees.asked_again'), { since: at })
-      if (news !== null) return employee.platform === 'in_service' ? [news, { text: next }] : [news]
+      if (news !== null) return next && employee.platform === 'in_service' ? [news, { text: next }] : [news]
       return [
         chip,
         {

@@ -448,6 +448,10 @@ test('one who was activated on the platform is not said to be missing there', as
   )
   expect(body).toContain('Next query')
   expect(body).not.toContain(LACKS)
+  await console.pool.query(
+    `update dirsync.dead_letter set state = 'retrying', next_retry_at = null where entity_key = 'here'`,
+  )
+  expect(await comparedOf('here')).not.toContain('<p></p>')
   expect(await comparedOf('away')).toContain(LACKS)
   expect(await pageOf('quit')).toContain('HR says that the employee has left.')
   expect(await pageOf('quit')).not.toContain(LACKS)
