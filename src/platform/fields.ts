@@ -28,7 +28,10 @@ export const digits = z
   .refine(value => /^\d{1,10}$/.test(value), worded('said.must_be_digits'))
 
 /** One of a few digits, as a number or as a text. */
-export function oneOfDigits<const T extends readonly string[]>(values: T, rule: string) {
+export function oneOfDigits<const T extends readonly string[]>(
+  values: T,
+  rule: string,
+): z.ZodType<string, T[number] | number> {
   return z.union([z.enum(values), z.literal(values.map(Number))], rule).transform(String)
 }
 
