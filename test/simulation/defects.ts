@@ -415,11 +415,11 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'doubted-for-ever',
-    what: 'Who came into doubt while their source was removed is never asked about.',
+    what: 'Who came into doubt while they were another source’s, or nobody’s, is never asked about.',
     of: 'restores',
     file: 'sync/runs/run-requests.ts',
-    from: 'then coalesce(started_at <',
-    to: 'then false and coalesce(started_at <',
+    from: `when id <= \${codesSince('$1')} then true`,
+    to: '',
   },
 ]
 

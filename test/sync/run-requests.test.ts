@@ -204,23 +204,26 @@ describe('employees in doubt since the database was restored', () => {
       expect(await readRun(store.pool, last + 1)).toMatchObject({ kind: 'full', requestedBy: 'restore' })
   })
 
-  test('are asked about by another full run if the last one was planned before they came into doubt', async () => {
-    await doubted()
-    await plant(store, 'deployment', {
-      base_url: 'http://p',
-      app_id: 'a',
-      enterprise_code: '',
-      since: ago(60),
-      restored_at: ago(30),
-    })
-    const full = (started: number) => run('full', 'done', 10, { started_at: ago(started) })
-    await full(20)
-    await run('changes', 'done', 1)
-    expect(await requestDoubted(store.pool, WHOLE)).toBe(false)
-    await full(40)
-    await run('changes', 'done', 1)
-    expect(await requestDoubted(store.pool, WHOLE)).toBe(true)
-  })
+  test.each(['done', 'cancelled'])(
+    'are asked about by another full run if their source got their enterprise after one that is %s',
+    async state => {
+      await doubted({ enterprise_code: 'B' })
+      const id = await run('full', state, 20, { hr_source: 'shanghai' })
+      await run('changes', 'done', 1, { hr_source: 'shanghai' })
+      const source = {
+        kind: 'postgres',
+        name: 'shanghai',
+        position: 0,
+        address: 'a',
+        enterprise_codes: ['A', 'B'],
+      }
+      await plant(store, 'hr_source', { ...source, codes_since: id - 1 })
+      const asks = () => requestDoubted(store.pool, { name: 'shanghai', codes: ['A', 'B'] })
+      expect(await asks()).toBe(false)
+      await store.pool.query('update dirsync.hr_source set codes_since = $1', [id])
+      expect(await asks()).toBe(true)
+    },
+  )
 
   test('are asked about by no other one before HR looks right, nor where they wait for a decision', async () => {
     await doubted()

@@ -16,7 +16,7 @@ export const FULL_READING = `${OF_EVERYBODY} and read_all and source is not null
  * what it should deliver now, nor what another source has sent of these meanwhile.
  * @param source SQL of its name
  */
-const codesSince = (source: string) =>
+export const codesSince = (source: string) =>
   `greatest((select codes_since from dirsync.hr_source where name = ${source}),
             (select one_hr_since from dirsync.deployment), 0)`
 

@@ -1,8 +1,8 @@
 import type { SourceScope } from '../../hr/sources.ts'
-import { ifPast, type Pool } from '../../lib/database.ts'
+import type { Pool } from '../../lib/database.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { rest } from '../../lib/waiting.ts'
-import { lastFullReading, lastPlanPassed } from './earlier-runs.ts'
+import { codesSince, lastFullReading, lastPlanPassed } from './earlier-runs.ts'
 import { DOUBTED } from './restored.ts'
 import {
   askForAll,
@@ -155,8 +155,9 @@ export async function requestReplan(
 // A database that was restored
 
 /**
- * Requests the full run again that asks the platform about the employees of a source, if the last one came to nothing, or was planned
- * before they came into doubt, as where the source was removed then: no changes run asks about them. Once HR looks right, and a day after a person cancelled or rejected one.
+ * Requests the full run again that asks the platform about the employees of a source, if the last one came to nothing, or is of a time
+ * when they were another source's, or nobody's: no changes run asks about them. Once HR looks right, and a day after a person cancelled
+ * or rejected one.
  * @returns whether it did
  */
 export async function requestDoubted(db: Pool, { name, codes }: SourceScope): Promise<boolean> {
@@ -164,11 +165,10 @@ export async function requestDoubted(db: Pool, { name, codes }: SourceScope): Pr
     // The latest run first: of many in doubt with other sources, each would be looked at.
     `select from dirsync.employee e
      where coalesce((
-         select case when state in ('cancelled', 'rejected') then finished_at < now() - interval '1 day'
+         select case when id <= ${codesSince('$1')} then true
+                     when state in ('cancelled', 'rejected') then finished_at < now() - interval '1 day'
                      when state in ('failed', 'source_suspect', 'superseded')
                        then finished_at < now() - greatest(interval '1 minute', ${RESTS} * ${READ_FOR})
-                     when state = 'done'
-                       then coalesce(started_at < (select ${ifPast('restored_at')} from dirsync.deployment), false)
                      else false end
          from dirsync.sync_run where ${OF_EVERYBODY} and kind = 'full' and hr_source = $1
          order by id desc limit 1), true)
