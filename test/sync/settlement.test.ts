@@ -58,6 +58,17 @@ describe('an outcome', () => {
     ])
   })
 
+  test('of which nothing is stored ends the open ids of whom the platform does not have', async () => {
+    await store.rows(
+      `insert into dirsync.openid_binding (userid, seller_appid, open_userid) values ('e1', 'a', 'o1') returning userid`,
+    )
+    await plantWork(store, 'e1')
+    const key = employee('e1')
+    const given = { outcome: 'awaiting_activation', employee: memory(), isStored: true } as const
+    await settle(store.pool, [outcome(key, await begin(store, key), given)])
+    expect(await store.rows('select userid from dirsync.openid_binding')).toEqual([])
+  })
+
   test('of which nothing is stored is written down, and ends the work of its own version and execution', async () => {
     const run = await plantRun(store)
     const keys = ['e1', 'e2', 'e3'].map(userid => employee(userid))
