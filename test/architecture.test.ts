@@ -207,7 +207,9 @@ test('a test file that can start a program has the tag of it', () => {
       const reached = [...reachOf(join(ROOT, file))].map(path => readFileSync(path, 'utf8'))
       const lacks = (tag: string) =>
         reached.some(text => text.includes(`program('${tag}'`)) &&
-        !reached.some(text => new RegExp(`@module-tag ${tag}\\b|tags: [^\\n]*'${tag}'`).test(text))
+        !reached.some(text =>
+          new RegExp(`@module-tag ${tag}\\b|tags: [^\\n]*'${tag}'|has\\('${tag}'\\)`).test(text),
+        )
       return tags.filter(lacks).map(tag => `${file}: ${tag}`)
     })
   expect(untagged).toEqual([])

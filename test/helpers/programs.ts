@@ -3,7 +3,7 @@ import { basename, delimiter, join, relative } from 'node:path'
 import type { TestModule } from 'vitest/node'
 
 /*
- * Programs beside Node.js that some tests need. A test says so with a tag: `{ tags: 'mariadb' }`, or `@module-tag mariadb`
+ * Programs beside Node.js that some tests need. A test says so with its tag, a name below: `{ tags: 'NAME' }`, or `@module-tag NAME`
  * in a comment at the top of its file. A machine that lacks one leaves these tests out, and the end of the run says which.
  */
 

@@ -1,3 +1,5 @@
+// @module-tag mariadb
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HrSources, type NamedSource } from '../../src/hr/sources.ts'
 import { claimDeployment } from '../../src/sync/health/deployment.ts'
