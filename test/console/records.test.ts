@@ -345,6 +345,11 @@ test('a refund that the platform accepted is not called completed before anythin
        where outer_refund_no = 'r7'`,
     )
   }
+  // As an upgrade from 1.0.0 leaves what it had accepted.
+  await console.pool.query(`update dirsync.refund set shown_at = settled_at where outer_refund_no = 'r7'`)
+  for (const path of ['/money', '/money/refunds/r7'])
+    expect(await page(path)).not.toMatch(/· completed|It is completed:/)
+  await console.pool.query(`update dirsync.refund set shown_at = null where outer_refund_no = 'r7'`)
   await sent('25 hours')
   for (const path of ['/money', '/money/refunds/r7']) {
     expect(await page(path)).toContain('Refund r7 was accepted by the platform more than a day ago')

@@ -58,7 +58,11 @@ function stateOf({ t, now }: Ask, entry: Line): Words {
 function completionOf(entry: Line) {
   if (!('shown_at' in entry)) return null
   if (entry.state === 'notified') return 'money.completed_notified'
-  return entry.state === 'accepted' && entry.shown_at !== null ? 'money.completed_shown' : null
+  const { state, shown_at, settled_at, resolved_by, message } = entry
+  if (state !== 'accepted' || shown_at === null) return null
+  // What 1.0.0 had accepted was never looked for, and has the time of that; a verdict of the record has a message.
+  const isSeen = shown_at.getTime() !== settled_at?.getTime() || (resolved_by === null && message !== null)
+  return isSeen ? 'money.completed_shown' : null
 }
 
 /** First whether the outcome of any money operation is unknown, then everything else. */
