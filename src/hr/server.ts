@@ -133,7 +133,8 @@ export interface HrQuery {
 export const SEARCHED = ['name', 'corp_code', 'mobile', 'email'] as const
 export type Searched = (typeof SEARCHED)[number]
 /** A column of people, with the texts to look for there. */
-export type SearchedBy = readonly [column: Searched, texts: readonly string[]]
+/** @param ends what it may end with, too */
+export type SearchedBy = readonly [column: Searched, texts: readonly string[], ends?: readonly string[]]
 
 /** Rows whose column has one of the values. It may also match others that the server considers equal. */
 export interface KeyCondition {

@@ -351,14 +351,7 @@ export class HrSource {
     by: readonly SearchedBy[],
     { limit, timeoutMs, enterprise }: SearchOptions,
   ): Promise<{ enterpriseCode: string; key: string; by: Searched; name: string | null }[]> {
-    const any = by
-      .filter(([column]) => mapping.columns.has(column))
-      .flatMap(([column, texts]) =>
-        searchesOf(
-          column,
-          texts.map(text => text.toLowerCase()),
-        ),
-      )
+    const any = by.filter(([column]) => mapping.columns.has(column)).flatMap(searchesOf)
     const [first] = any
     if (!first || enterprise?.includes('\0')) return []
     // Rows without a code have the default one, which is no condition on the column.
@@ -469,17 +462,12 @@ export function usable<T>(mapping: T | MappingError): T {
   return mapping
 }
 
-/** Pages mask all but the last digits of a mobile number. Fewer would be those of many people. */
-const LAST_DIGITS = /^\d{4,8}$/
-
-/** How a column is searched for texts in lower case. */
-function searchesOf(column: Searched, values: readonly string[]): (KeyCondition & { column: Searched })[] {
-  if (column === 'name') return [{ column, by: 'word', values }]
-  const ends = column === 'mobile' ? values.filter(value => LAST_DIGITS.test(value)) : []
-  return [
-    { column, by: 'beginning', values },
-    ...(ends.length > 0 ? [{ column, by: 'end', values: ends } as const] : []),
-  ]
+function searchesOf([column, texts, ends = []]: SearchedBy): (KeyCondition & { column: Searched })[] {
+  const begins = column === 'name' ? 'word' : 'beginning'
+  const conditions = [[begins, texts] as const, ['end', ends] as const]
+  return conditions
+    .filter(([, values]) => values.length > 0)
+    .map(([by, values]) => ({ column, by, values: values.map(text => text.toLowerCase()) }))
 }
 
 /** Whether a value begins so, a word of it does, or it ends so. */

@@ -172,7 +172,8 @@ function noEmployees(
   if (q !== undefined) {
     const text = beginning(q, 80)
     if (isCut) return empty(t('employees.found_elsewhere', { text }))
-    const columns = mayAs(viewer.role, 'reviewer') && hr === 'asked' ? columnsOf(q) : []
+    // Of one enterprise it is not everyone in HR who was looked through.
+    const columns = mayAs(viewer.role, 'reviewer') && hr === 'asked' && enterprise === '' ? columnsOf(q) : []
     const listed = new Intl.ListFormat(language, { type: 'disjunction' })
     return empty(
       columns.length === 0

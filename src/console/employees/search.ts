@@ -83,7 +83,9 @@ export async function findPeople(
   const { employees, departments, isCut, trouble } = await people.search(
     {
       departments: seesDepartments ? wanted : null,
-      by: by.map(column => [column, column === 'mobile' ? mobilesOf(wanted) : [wanted]]),
+      by: by.map(column =>
+        column === 'mobile' ? [column, mobilesOf(wanted), lastDigitsOf(wanted)] : [column, [wanted]],
+      ),
       enterprise,
     },
     ask.viewer.name,
@@ -130,8 +132,13 @@ function mobilesOf(text: string): string[] {
   const isAbroad = /^\s*(?:\+|00)/.test(text)
   const whole = isAbroad ? digits.replace(/^00/, '') : digits
   const bare = isAbroad || whole.length > LONGEST_MOBILE ? whole.replace(AREA, '') : ''
-  // The last digits of a number may begin with 00 as well.
-  return [...new Set([digits, whole, bare])].filter(text => text !== '')
+  return [whole, bare].filter(text => text !== '')
+}
+
+/** Pages mask all but the last digits of a mobile number. Fewer would be those of many people. */
+function lastDigitsOf(text: string): string[] {
+  const digits = text.replace(/\D/g, '')
+  return !text.includes('+') && /^\d{4,8}$/.test(digits) ? [digits] : []
 }
 
 /**
