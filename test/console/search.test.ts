@@ -48,6 +48,8 @@ test.each([
   ['1380000', ['e1', 'e2'], 'mobile'],
   ['+86 138 0000 0001', ['e1'], 'mobile'],
   ['0003', ['e3'], 'mobile'],
+  ['+86 0003', [], 'mobile'],
+  ['--', [], 'mobile'],
   ['0000 0002', ['e2'], 'mobile'],
   ['mörmö', ['f4'], 'name'],
   ['+44 7700 900101', ['f4'], 'mobile'],
@@ -149,13 +151,17 @@ test('payment orders are found by either number, and refunds and top-ups by the 
   })
   for (const text of ['trade-9', 'order-9']) {
     expect((await search(text)).orders, text).toEqual([
-      { enterprise_code: '', trade_no: 'trade-9', out_trade_no: 'order-9', status: 3 },
+      { enterprise_code: '', trade_no: 'trade-9', out_trade_no: 'order-9', status: 3, gone_at: null },
     ])
     const { headers } = await console.browse('viewer', 'GET', `/search?q=${text}`)
     expect(headers.location).toBe('/mirrors/orders?number=trade-9')
     const typed = await console.browse('viewer', 'GET', `/search?q=${text}&typing=true`)
     expect(typed.body).toMatch(/<h2[^>]*>Payment orders<.*href="\/mirrors\/orders\?number=trade-9"/s)
   }
+  const typed = async () => (await console.browse('viewer', 'GET', '/search?q=trade-9&typing=true')).body
+  expect(await typed()).toContain('completed')
+  await console.pool.query('update dirsync.payment_order set gone_at = now()')
+  expect(await typed()).not.toContain('completed')
   expect((await search('trade')).orders).toEqual([])
   expect((await search('trade-8')).money).toMatchObject([{ number: 'refund-9' }])
   expect((await search('charge-9')).money).toMatchObject([{ number: 'topup-9' }])
@@ -363,4 +369,6 @@ test('that HR cannot be searched says why, not that it took too long', async () 
   expect(body).not.toContain('did not answer in time')
   const typed = await console.browse('reviewer', 'GET', '/search?q=Person&typing=true')
   expect(typed.body).toContain('HR could not be searched')
+  const whole = await console.browse('reviewer', 'GET', '/search?q=E2')
+  expect(whole.headers.location).toBe('/employees/e2')
 })

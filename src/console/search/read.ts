@@ -63,7 +63,15 @@ export const SearchResult = z.object({
       'Refunds and top-ups by their number, that of the platform or of their order or account, or trace id',
     ),
   orders: z
-    .array(PaymentOrderRow.pick({ enterprise_code: true, trade_no: true, out_trade_no: true, status: true }))
+    .array(
+      PaymentOrderRow.pick({
+        enterprise_code: true,
+        trade_no: true,
+        out_trade_no: true,
+        status: true,
+        gone_at: true,
+      }),
+    )
     .describe('Payment orders of the mirror by their number, or that of the merchant'),
   unmatched: z
     .array(z.string())
@@ -150,7 +158,8 @@ export async function searchEverything(
     rows<SearchResult['orders'][number]>(
       sees('mirrors'),
       // The mirror may have an order of an earlier enterprise code, too: it is shown as it was last seen.
-      `select distinct on (trade_no) enterprise_code, trade_no, out_trade_no, status from dirsync.payment_order
+      `select distinct on (trade_no) enterprise_code, trade_no, out_trade_no, status, gone_at
+       from dirsync.payment_order
        where trade_no collate "C" = $1 or out_trade_no = $1
        order by trade_no, changed_at desc, enterprise_code desc limit $2`,
       [wanted, limit + 1],

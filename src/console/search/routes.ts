@@ -1,7 +1,7 @@
 import { html, type SafeHtml } from '@remix-run/html-template'
 import { z } from 'zod'
 import { qualified } from '../../directory/employee.ts'
-import { beginning } from '../../lib/text.ts'
+import { beginning, lowerAscii } from '../../lib/text.ts'
 import type { Ask } from '../ask.ts'
 import { mayAs } from '../auth/viewer.ts'
 import { keyWords } from '../cases/parts.ts'
@@ -49,8 +49,12 @@ export function search(services: Services): Endpoint[] {
       page(ask, found, { input }) {
         if (input.typing) return { title: ask.t('search.title'), body: typedList(ask, found, input.q) }
         const [only, ...others] = addresses(found)
-        // Where HR was not searched, there may be more.
-        if (only && others.length === 0 && noticesOf(ask, found).length === 0) return { to: only }
+        // Where HR was not searched, there may be more, unless it is a whole user id.
+        const isWhole = found.employees.some(
+          ({ userid }) => lowerAscii(userid) === lowerAscii(input.q.trim()),
+        )
+        if (only && others.length === 0 && (isWhole || noticesOf(ask, found).length === 0))
+          return { to: only }
         return { ...pageOf(ask, searchShown(ask, found, input.q)), isEverywhere: true }
       },
     }),
@@ -74,7 +78,8 @@ function moneyTitle({ t }: Ask, { kind, number }: Found<'money'>): string {
   return t(kind === 'refunds' ? 'money.refund' : 'money.topup', { number })
 }
 
-function orderStatus({ status }: Found<'orders'>): Words {
+function orderStatus({ t }: Ask, { status, gone_at }: Found<'orders'>): Words {
+  if (gone_at !== null) return t('mirrors.gone')
   return status === null ? null : term('payment_order_status', String(status))
 }
 
@@ -172,7 +177,7 @@ function searchShown(ask: Ask, found: SearchResult, q: string): Shown {
       ...group(t('mirrors.orders'), orders, toOrder, [
         { title: t('mirrors.order_number'), kind: 'main', of: row => ({ code: row.trade_no }) },
         ...enterpriseOf(ask, orders),
-        { title: t('mirrors.status'), of: orderStatus },
+        { title: t('mirrors.status'), of: row => orderStatus(ask, row) },
         { title: t('search.key'), of: row => row.out_trade_no && { code: row.out_trade_no } },
       ]),
     ],
@@ -223,7 +228,7 @@ function typedList(ask: Ask, found: SearchResult, q: string): SafeHtml {
     ${group(t('search.codes'), found.codes, toCode, row => [{ code: row.platform_code }, ' ', term('category', row.category)])}
     ${group(t('nav.runs'), found.runs, toRun, ({ id, kind }) => [`#${id} `, term('run_kind', kind)])}
     ${group(t('nav.money'), found.money, toMoney, row => [moneyTitle(ask, row), ' ', { soft: term('money_state', row.state) }])}
-    ${group(t('mirrors.orders'), found.orders, toOrder, row => [{ code: row.trade_no }, ' ', { soft: orderStatus(row) }])}
+    ${group(t('mirrors.orders'), found.orders, toOrder, row => [{ code: row.trade_no }, ' ', { soft: orderStatus(ask, row) }])}
   </div>`
 }
 
