@@ -310,6 +310,9 @@ const IDEMPOTENCY = z.object({
     .describe('Made by the caller. A repeated request with the same key gives the first answer, for a day.'),
 })
 
+/** For the name of a file: the day, in UTC. */
+export const today = () => new Date().toISOString().slice(0, 10)
+
 /** A table to download as CSV, line by line. /api/v1 serves the same file, so it has no separate twin. */
 export function download<
   Column extends string,
@@ -321,7 +324,7 @@ export function download<
     query?: Query
     /** The file name for the browser. */
     fileName(asked: Input<Params, Query>): string
-    columns: readonly Column[]
+    columns(asked: Input<Params, Query>): readonly Column[]
     rows(ask: Ask, asked: Input<Params, Query>): AsyncIterable<Record<Column, unknown>>
   },
 ): Endpoint & Pick<typeof definition, 'query'> & { lines: LinesOf<Params, Query> } {
@@ -333,7 +336,7 @@ export function download<
     const rows = await begun(definition.rows(ask, asked))
     const filter = Object.keys(asked.input).length > 0 ? asked.input : null
     await ask.commands.note('export' satisfies Look, { file: definition.fileName(asked), filter })
-    return csvLines(definition.columns, rows)
+    return csvLines(definition.columns(asked), rows)
   }
   return {
     method: 'GET',
@@ -589,7 +592,14 @@ export const cursor = z
   .optional()
   .describe('The value `next` of the page before; absent: the first page')
 
+/** Rows per query of an export. */
+export const EXPORTED_AT_ONCE = 1000
+
 export const pageSize = z.coerce.number().int().min(1).max(200).default(50).describe('Rows per page')
+
+/** Which page of a list is asked for. */
+export const PAGE = { cursor, limit: pageSize }
+export type PageInput = z.output<z.ZodObject<typeof PAGE>>
 
 /** A page of a list, and the cursor of the next one; null on the last page. */
 export function listOf<Item extends z.ZodType>(item: Item) {

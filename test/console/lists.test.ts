@@ -166,7 +166,15 @@ describe('the list', () => {
     }
   })
 
-  const exported = lists.filter(([path]) => ['/audit', '/cases', '/runs/:id/plan'].includes(path))
+  const EXPORTED = [
+    '/audit',
+    '/cases',
+    '/mirrors/accounts',
+    '/mirrors/orders',
+    '/mirrors/taxpayers',
+    '/money',
+  ]
+  const exported = lists.filter(([path]) => [...EXPORTED, '/runs/:id/plan'].includes(path))
 
   test('every export is that of a list', () => {
     const files = [...accessOf(console).keys()].filter(key => key.endsWith('.csv'))
@@ -178,16 +186,16 @@ describe('the list', () => {
     const answer = await console.ask('admin', 'GET', address.replace('?', '.csv?'))
     expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8')
     expect(answer.headers['content-disposition']).toMatch(
-      /^attachment; filename="(audit-\d{4}-\d\d-\d\d|cases-\d{4}-\d\d-\d\d|plan-1)\.csv"$/,
+      /^attachment; filename="((audit|cases|accounts|orders|taxpayers|refunds)-\d{4}-\d\d-\d\d|plan-1)\.csv"$/,
     )
     const [names = '', ...lines] = answer.body.trimEnd().split('\r\n')
     expect(names).toMatch(/^\ufeff[a-z]+_?[a-z]*(,[a-z]+(_[a-z]+)*)+$/)
-    const column = names
-      .slice(1)
-      .split(',')
-      .findIndex(name => name === 'id' || name === 'key')
-    const idOf = (item: { id?: number; key?: string }) => String(item.id ?? item.key)
-    expect(lines.map(line => line.split(',')[column])).toEqual(items.map(idOf))
+    const columns = names.slice(1).split(',')
+    const numbers = ['id', 'key', 'trade_no', 'account_openid', 'name', 'outer_refund_no']
+    const number = columns.find(name => numbers.includes(name)) ?? ''
+    expect(lines.map(line => line.split(',')[columns.indexOf(number)])).toEqual(
+      items.map(item => String(Object(item)[number])),
+    )
     expect(answer.body).not.toMatch(/(^|,)[=+-]/m)
     // The page of the list leads to the export of its filter.
     const { body } = await console.ask('admin', 'GET', address)

@@ -205,6 +205,38 @@ test('a refunded payment order leads to the refunds of its order, and their page
   expect(await page('/money/refunds/of-mirrored')).toContain('href="/mirrors/orders?number=o%261"')
 })
 
+test.each(['', 'A'])(
+  'the page of an employee of “%s” leads to all of their payment orders',
+  async enterprise => {
+    await console.pool.query(
+      `insert into dirsync.employee (userid, enterprise_code, source_hash) values ('paying', $1, gen_random_uuid())`,
+      [enterprise],
+    )
+    const add = (from: number, to: number) =>
+      console.pool.query(
+        `insert into dirsync.payment_order (enterprise_code, trade_no, userid, created_at)
+       select $1, 'p' || i, 'paying', now() - i * interval '1 day' from generate_series($2::int, $3) i`,
+        [enterprise, from, to],
+      )
+    onTestFinished(async () => {
+      await console.pool.query(
+        `delete from dirsync.payment_order where userid = 'paying'; delete from dirsync.employee where userid = 'paying'`,
+      )
+    })
+    const page = async (path: string) =>
+      (await console.browse('viewer', 'GET', path)).body.replaceAll('&amp;', '&')
+    const path = `/employees/${enterprise === '' ? '' : `${enterprise}%2F`}paying`
+    await add(1, 9)
+    const few = await page(path)
+    expect(few).toContain('href="/mirrors/orders?number=p9"')
+    expect(few).not.toContain('show all')
+    await add(10, 11)
+    const [, all = ''] = /<a href="([^"]+)">the latest 10; show all/.exec(await page(path)) ?? []
+    const listed = await page(all)
+    expect(listed.match(/>p\d+</g)).toHaveLength(11)
+  },
+)
+
 test('a list of payment orders without a match says which number is searched by its beginning', async () => {
   await console.pool.query(
     `insert into dirsync.payment_order (trade_no, out_trade_no) values ('begun', 'merchant-1')`,

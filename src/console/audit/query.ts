@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { everyPage } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import type { Ask } from '../ask.ts'
-import { cursor, listOf, pageSize, plainText, rowNumber } from '../endpoint.ts'
+import { cursor, EXPORTED_AT_ONCE, listOf, pageSize, plainText, rowNumber } from '../endpoint.ts'
 import { givenMoment } from '../moment.ts'
 import { RANGE, rangeOf, SINCE } from '../range.ts'
 import { CommandRow, listCommands } from './entries.ts'
@@ -26,9 +26,6 @@ export type AuditList = z.infer<typeof AuditList>
 export function readAudit(pool: Pool, ask: Ask, input: AuditInput): Promise<AuditList> {
   return listCommands(pool, filterOf(ask, input), { after: input.cursor, limit: input.limit })
 }
-
-/** Rows per query of an export. */
-const EXPORTED_AT_ONCE = 1000
 
 /** Streams every matching command, the latest first. */
 export function everyCommand(

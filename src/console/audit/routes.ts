@@ -1,4 +1,4 @@
-import { download, type Endpoint, read } from '../endpoint.ts'
+import { download, type Endpoint, read, today } from '../endpoint.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { commandNames } from './entries.ts'
@@ -45,8 +45,8 @@ function audit({ pool }: Services): Endpoint[] {
       role: 'admin',
       summary: 'Everything that matches the filters, as CSV; meanings in the language of the caller',
       query: AuditFilter,
-      fileName: () => `audit-${new Date().toISOString().slice(0, 10)}.csv`,
-      columns: CSV_COLUMNS,
+      fileName: () => `audit-${today()}.csv`,
+      columns: () => CSV_COLUMNS,
       async *rows(ask, { input }) {
         for await (const command of everyCommand(pool, ask, input))
           yield { ...command, meaning: commandName(ask, command.name) }

@@ -9,7 +9,19 @@ import { wayOfSession } from '../access/view.ts'
 import type { Ask } from '../ask.ts'
 import { SCOPES } from '../auth/scope.ts'
 import { rangeFields } from '../range.ts'
-import { code, empty, emptyPage, filters, head, live, type Part, pager, table, time } from '../ui/parts.ts'
+import {
+  code,
+  csvLink,
+  empty,
+  emptyPage,
+  filters,
+  head,
+  live,
+  type Part,
+  pager,
+  table,
+  time,
+} from '../ui/parts.ts'
 import { inPath } from '../ui/paths.ts'
 import type { AuditInput, AuditList } from './query.ts'
 
@@ -22,9 +34,7 @@ export function auditBody(
 ): SafeHtml {
   const { t } = ask
   const { cursor, limit: _, ...filter } = input
-  const given = Object.entries(filter).filter(([, value]) => value !== undefined)
-  const isFiltered = given.length > 0
-  const query = new URLSearchParams(Object.fromEntries(given.map(([name, value]) => [name, String(value)])))
+  const isFiltered = Object.values(filter).some(value => value !== undefined)
   const list = table(items, columns(ask), {
     caption: t('audit.title'),
     empty: emptyPage(
@@ -34,11 +44,7 @@ export function auditBody(
         : empty(t('audit.none'), t('audit.none.remedy')),
     ),
   })
-  return html`${head(t('audit.title'), {
-    actions: [
-      html`<a class="button" href="/audit.csv${query.size > 0 ? `?${query}` : ''}" download>${t('common.download_csv')}</a>`,
-    ],
-  })}
+  return html`${head(t('audit.title'), { actions: [csvLink(ask, '/audit', filter)] })}
   <p class="soft">${t('audit.about')}</p>
   ${filters(ask, '/audit', [
     { name: 'who', label: t('audit.who'), type: 'search', value: input.who, maxlength: 200 },

@@ -7,7 +7,7 @@ import { failureTexts, inLanguage } from '../../texts/failures.ts'
 import { message, type Said } from '../../texts/message.ts'
 import { type TextKey, textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { action, download, listOf, read, rowNumber } from '../endpoint.ts'
+import { action, download, listOf, read, rowNumber, today } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
@@ -172,8 +172,8 @@ export function cases(services: Pick<Services, 'pool' | 'config'> & Partial<Pick
       role: 'reviewer',
       summary: 'All cases that match the filters, as CSV; message and remedy in the language of the caller',
       query: FilterInput.extend({ order: ListInput.shape.order }),
-      fileName: () => `cases-${new Date().toISOString().slice(0, 10)}.csv`,
-      columns: CSV_COLUMNS,
+      fileName: () => `cases-${today()}.csv`,
+      columns: () => CSV_COLUMNS,
       async *rows(ask, { input }) {
         const { order: _, ...filter } = input
         for await (const row of everyCase(pool, filterFor(ask, filter), orderOf(input))) {

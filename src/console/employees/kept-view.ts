@@ -7,11 +7,11 @@ import type { Ask } from '../ask.ts'
 import { itemOf } from '../cases/parts.ts'
 import { type Block, joined, type ShownColumn, tableOf, term, type Words } from '../shown.ts'
 import { amount, duration, section } from '../ui/parts.ts'
-import { employeePath } from '../ui/paths.ts'
+import { employeePath, ordersPath } from '../ui/paths.ts'
 import { caseStatus } from '../ui/states.ts'
 import type { EmployeeResult } from './query.ts'
 import { fieldNames, steps } from './steps-view.ts'
-import type { PendingWork } from './story.ts'
+import { ORDERS, type PendingWork } from './story.ts'
 
 // What is kept
 
@@ -63,7 +63,7 @@ export function storyBlocks(ask: Ask, employee: EmployeeResult): Block[] {
     ...(dead_letters.length === 0 ? [] : [casesOf(ask, employee)]),
     ...(pending.length === 0 ? [] : [pendingOf(ask, pending)]),
     attemptsOf(ask, attempts),
-    ...(payment_orders.length === 0 ? [] : [ordersOf(ask, payment_orders)]),
+    ...(payment_orders.length === 0 ? [] : [ordersOf(ask, employee)]),
   ]
 }
 
@@ -186,12 +186,19 @@ function attemptsOf(ask: Ask, attempts: EmployeeResult['attempts']): Block {
   return { section: t('employees.attempts'), aside: t('employees.latest', { count: 10 }), blocks: [table] }
 }
 
-function ordersOf(ask: Ask, orders: EmployeeResult['payment_orders']): Block {
+function ordersOf(
+  ask: Ask,
+  { payment_orders: orders, enterprise_code: enterpriseCode, userid }: EmployeeResult,
+): Block {
   const { t } = ask
   const table = tableOf(
     orders,
     [
-      { title: t('employees.order'), of: ({ trade_no }) => ({ code: trade_no }) },
+      {
+        title: t('employees.order'),
+        kind: 'main',
+        of: ({ trade_no }) => ({ code: trade_no }),
+      },
       { title: t('employees.when'), of: ({ created_at }) => created_at && { at: created_at } },
       {
         title: t('employees.subject'),
@@ -217,7 +224,11 @@ function ordersOf(ask: Ask, orders: EmployeeResult['payment_orders']): Block {
         of: ({ refund_amount, asset_code }) => amount(ask, refund_amount, asset_code),
       },
     ],
-    { caption: t('employees.orders') },
+    { caption: t('employees.orders'), to: ({ trade_no }) => ordersPath(trade_no) },
   )
-  return { section: t('employees.orders'), blocks: [table] }
+  const all = orders.length === ORDERS && {
+    to: ordersPath({ enterpriseCode, userid }),
+    text: t('employees.orders_all', { count: ORDERS }),
+  }
+  return { section: t('employees.orders'), aside: all || null, blocks: [table] }
 }

@@ -156,7 +156,7 @@ export function waitingUpdateOf({ pending }: Pick<EmployeeStory, 'pending'>) {
 }
 
 const ATTEMPTS = 10
-const ORDERS = 10
+export const ORDERS = 10
 
 /** Reads everything stored about one employee. */
 export async function readEmployeeStory(db: Pool, key: EmployeeKey): Promise<EmployeeStory> {

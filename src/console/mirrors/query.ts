@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import type { Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import { MIRRORS, type Mirror } from '../../sync/runs/mirror-kind.ts'
 import { ACCOUNT_SINCE, ofKind } from '../../sync/runs/run.ts'
 import { SaidText } from '../../texts/failures.ts'
 import type { Ask } from '../ask.ts'
-import { cursor, listOf, pageSize, plainText } from '../endpoint.ts'
+import { listOf, type PageInput, plainText } from '../endpoint.ts'
 import { platformDayOf } from '../moment.ts'
 import {
   LimitAccountRow,
@@ -93,7 +94,7 @@ export async function readMirrorStatus(pool: Pool, mirror: Mirror): Promise<Mirr
 
 const enterprise = plainText(100).optional()
 
-export const OrdersInput = z.object({
+export const OrderQuery = z.object({
   employee: plainText(200).optional().describe('User id'),
   number: plainText(100)
     .optional()
@@ -102,15 +103,12 @@ export const OrdersInput = z.object({
   from: z.iso.date().optional().describe('First day, in GMT+8'),
   to: z.iso.date().optional().describe('Last day, in GMT+8'),
   enterprise,
-  cursor,
-  limit: pageSize,
 })
-export type OrdersInput = z.infer<typeof OrdersInput>
+export type OrdersInput = z.infer<typeof OrderQuery> & PageInput
 
 export const Orders = listOf(PaymentOrderRow)
-type Orders = z.infer<typeof Orders>
 
-export function readOrders(pool: Pool, ask: Ask, input: OrdersInput): Promise<Orders> {
+export function readOrders(pool: Pool, ask: Ask, input: OrdersInput): Promise<Paged<PaymentOrderRow>> {
   return listPaymentOrders(pool, {
     userid: input.employee,
     number: input.number,
@@ -131,13 +129,12 @@ const gone = z
   .optional()
   .describe('Include rows that the platform no longer lists, or is no longer asked for')
 
-export const AccountsInput = z.object({ enterprise, gone, cursor, limit: pageSize })
-export type AccountsInput = z.infer<typeof AccountsInput>
+export const AccountQuery = z.object({ enterprise, gone })
+export type AccountsInput = z.infer<typeof AccountQuery> & PageInput
 
 export const Accounts = listOf(LimitAccountRow)
-type Accounts = z.infer<typeof Accounts>
 
-export function readAccounts(pool: Pool, input: AccountsInput): Promise<Accounts> {
+export function readAccounts(pool: Pool, input: AccountsInput): Promise<Paged<LimitAccountRow>> {
   return listLimitAccounts(pool, {
     enterprise: input.enterprise,
     gone: input.gone !== undefined,
@@ -148,19 +145,16 @@ export function readAccounts(pool: Pool, input: AccountsInput): Promise<Accounts
 
 // Taxpayers
 
-export const TaxpayersInput = z.object({
+export const TaxpayerQuery = z.object({
   identifier: plainText(100).optional().describe('The beginning of an identification number'),
   enterprise,
   gone,
-  cursor,
-  limit: pageSize,
 })
-export type TaxpayersInput = z.infer<typeof TaxpayersInput>
+export type TaxpayersInput = z.infer<typeof TaxpayerQuery> & PageInput
 
 export const Taxpayers = listOf(TaxpayerRow)
-type Taxpayers = z.infer<typeof Taxpayers>
 
-export function readTaxpayers(pool: Pool, input: TaxpayersInput): Promise<Taxpayers> {
+export function readTaxpayers(pool: Pool, input: TaxpayersInput): Promise<Paged<TaxpayerRow>> {
   return listTaxpayers(pool, {
     enterprise: input.enterprise,
     identifier: input.identifier,

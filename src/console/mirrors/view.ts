@@ -12,6 +12,7 @@ import {
   amount,
   type Column,
   code,
+  csvLink,
   empty,
   emptyPage,
   type Field,
@@ -128,11 +129,17 @@ function presentRun(ask: Ask, { id, state: name, parts, left }: Run): SafeHtml {
 }
 
 /** Shown above a mirror's rows: how old they are, and what is going on. */
-function mirrorHead(ask: Ask, mirror: Mirror, status: MirrorStatus | null): SafeHtml {
+function mirrorHead(
+  ask: Ask,
+  mirror: Mirror,
+  status: MirrorStatus | null,
+  input: Record<string, unknown>,
+): SafeHtml {
   const { t } = ask
   const { last = null, present = null, on = false } = status ?? {}
   return html`${head(t('mirrors.title'), {
     actions: [
+      csvLink(ask, `/mirrors/${mirror}`, input),
       actionForm(ask, { to: `/mirrors/${mirror}/read`, label: t('mirrors.read_again'), role: 'operator' }),
     ],
   })}
@@ -179,7 +186,7 @@ function listBody<Row, Input extends Record<string, unknown>>(
   ): SafeHtml => {
     const caption = ask.t(`mirrors.${mirror}`)
     const nothing = emptyPage(ask, noMirrored(ask, status, isFiltered(input)))
-    return html`${mirrorHead(ask, mirror, status)}
+    return html`${mirrorHead(ask, mirror, status, input)}
     ${filters(ask, `/mirrors/${mirror}`, list.filters(ask, input))}
     ${live(ask, 'rows', ['runs'], table(items, list.columns(ask), { caption, empty: nothing }))}
     ${pager(ask, next)}`

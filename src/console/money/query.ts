@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decodeCursor, onePage } from '../../lib/cursor.ts'
+import { decodeCursor, everyPage, onePage, type Paged } from '../../lib/cursor.ts'
 import type { Pool } from '../../lib/database.ts'
 import {
   contradictionOf,
@@ -28,7 +28,7 @@ import { recentRestore } from '../../sync/runs/restored.ts'
 import { SaidText } from '../../texts/failures.ts'
 import { inWords } from '../../texts/message.ts'
 import type { Ask } from '../ask.ts'
-import { cursor, listOf, pageSize, plainText } from '../endpoint.ts'
+import { cursor, EXPORTED_AT_ONCE, listOf, pageSize, plainText } from '../endpoint.ts'
 import { RANGE, rangeOf, SINCE } from '../range.ts'
 
 /* Refunds and top-ups: which are open, and their outcomes. An entry is its row in the database. */
@@ -119,6 +119,7 @@ export const RefundsInput = EntriesInput.extend({
 })
 export const MoneyInput = RefundsInput.extend({ kind: z.enum(KINDS).default('refunds') })
 export type MoneyInput = z.infer<typeof MoneyInput>
+export const MoneyFilter = MoneyInput.omit({ cursor: true, limit: true })
 
 const Counts = z
   .object(Object.fromEntries(ENTRY_STATES.map(state => [state, z.int()])) as Record<EntryState, z.ZodInt>)
@@ -180,11 +181,6 @@ export async function readMoney(
   input: MoneyInput,
 ): Promise<MoneyList> {
   const { pool } = deps
-  const { kind, state, number, limit } = input
-  const only = input.unshown && (kind === 'refunds' ? IS_OVERDUE : 'false')
-  const { from, to } = rangeOf(ask, input)
-  const position = decodeCursor(z.tuple([z.string(), z.boolean()]), input.cursor)
-  const after = position ? { number: position[0], wasOpen: position[1] } : undefined
   // Their senders may have died where no worker runs that would notice.
   await adoptMoney(deps)
   const [counts, { rows: contradicted }, restored_at, misfits, unshown, unmatched, hanging, found] =
@@ -196,7 +192,7 @@ export async function readMoney(
       readUnshown(pool),
       readUnmatched(pool),
       readHanging(pool),
-      JOURNALS[kind].page(pool, { state, number, only, from, to, after, limit: limit + 1 }),
+      entriesPage(pool, ask, input),
     ])
   return {
     counts,
@@ -206,9 +202,46 @@ export async function readMoney(
     unshown,
     unmatched,
     hanging,
-    kind,
-    ...onePage<Line>(found, limit, row => [entryNumber(row), isOpen(row)]),
+    kind: input.kind,
+    ...found,
   }
+}
+
+async function entriesPage(
+  db: Pool,
+  ask: Pick<Ask, 'zone' | 't' | 'now'>,
+  { kind, state, number, unshown, limit, cursor, ...range }: MoneyInput,
+): Promise<Paged<Line>> {
+  const only = unshown && (kind === 'refunds' ? IS_OVERDUE : 'false')
+  const { from, to } = rangeOf(ask, range)
+  const position = decodeCursor(z.tuple([z.string(), z.boolean()]), cursor)
+  const after = position ? { number: position[0], wasOpen: position[1] } : undefined
+  const found = await JOURNALS[kind].page(db, { state, number, only, from, to, after, limit: limit + 1 })
+  return onePage<Line>(found, limit, row => [entryNumber(row), isOpen(row)])
+}
+
+/** Every matching entry, once. */
+export async function* everyEntry(
+  deps: Parameters<typeof adoptMoney>[0],
+  ask: Ask,
+  filter: z.infer<typeof MoneyFilter>,
+): AsyncGenerator<Line> {
+  await adoptMoney(deps)
+  const open = new Set<string>()
+  const page = (after: string | null) =>
+    entriesPage(deps.pool, ask, { ...filter, cursor: after ?? undefined, limit: EXPORTED_AT_ONCE })
+  for await (const entry of everyPage(page)) {
+    // One that is settled meanwhile comes again, among the closed.
+    if (open.has(entryNumber(entry))) continue
+    if (isOpen(entry)) open.add(entryNumber(entry))
+    yield entry
+  }
+}
+
+/** The fields of an entry, by kind. */
+export const FIELDS_OF: Record<Kind, readonly string[]> = {
+  refunds: RefundRow.keyof().options,
+  topups: TopUpRow.keyof().options,
 }
 
 export function entryNumber(entry: Line): string {

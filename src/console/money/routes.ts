@@ -11,12 +11,15 @@ import { inLanguage } from '../../texts/failures.ts'
 import { worded } from '../../texts/message.ts'
 import { textOr } from '../../texts/texts.ts'
 import type { Ask } from '../ask.ts'
-import { action, plainText, read } from '../endpoint.ts'
+import { action, download, plainText, read, today } from '../endpoint.ts'
 import { Problem } from '../problem.ts'
 import type { Screen } from '../screen.ts'
 import type { Services } from '../services.ts'
 import { timeText } from '../ui/parts.ts'
 import {
+  everyEntry,
+  FIELDS_OF,
+  MoneyFilter,
   MoneyInput,
   MoneyList,
   RefundDetails,
@@ -72,6 +75,22 @@ export function money(services: Needs) {
       result: MoneyList,
       run: (ask, { input }) => readMoney(services, ask, input),
       shown: (ask, result, { input }) => moneyShown(ask, result, input),
+    }),
+    csv: download({
+      path: '/money.csv',
+      tag: 'money',
+      role: 'viewer',
+      summary:
+        'All refunds or top-ups that match the filters, as CSV; messages in the language of the caller',
+      query: MoneyFilter,
+      fileName: ({ input }) => `${input.kind}-${today()}.csv`,
+      columns: ({ input }) => FIELDS_OF[input.kind],
+      async *rows(ask, { input }) {
+        for await (const entry of everyEntry(services, ask, input)) {
+          const { message } = entry
+          yield { ...entry, message: message && inLanguage(ask.language, message) }
+        }
+      },
     }),
     refund: read({
       path: '/money/refunds/:number',

@@ -8,7 +8,17 @@ import { textOr } from '../../texts/texts.ts'
 import { type Ask, lacksRole } from '../ask.ts'
 import { rangeFields } from '../range.ts'
 import { type Block, joined, noRows, type Shown, tableOf, term, type Words } from '../shown.ts'
-import { actionForm, amount, figure, filters, reasonField, type Tone, tabs, timeText } from '../ui/parts.ts'
+import {
+  actionForm,
+  amount,
+  csvLink,
+  figure,
+  filters,
+  reasonField,
+  type Tone,
+  tabs,
+  timeText,
+} from '../ui/parts.ts'
 import { inPath, ordersPath } from '../ui/paths.ts'
 import {
   entryNumber,
@@ -76,6 +86,7 @@ export function moneyShown(
   const [first] = items
   return {
     title: t('money.title'),
+    actions: [csvLink(ask, '/money', input)],
     topics: ['money'],
     blocks: [
       ...contradictedOf(ask, contradicted),
@@ -440,7 +451,7 @@ function orderOf({ is_mirrored, enterprise_code: enterprise }: RefundDetails, tr
   const of = enterprise === '' ? '' : ` --enterprise ${shellWord(enterprise)}`
   if (!is_mirrored)
     return [{ code: tradeNo }, ' ', { soft: `dirsync orders show ${shellWord(tradeNo)}${of}` }]
-  return { to: `/mirrors/orders?number=${encodeURIComponent(tradeNo)}`, text: { code: tradeNo } }
+  return { to: ordersPath(tradeNo), text: { code: tradeNo } }
 }
 
 /** What an open outcome means, and what to do about it; stands above everything else. */

@@ -11,7 +11,7 @@ import type { Ask } from '../ask.ts'
 import { byName, keysField } from '../employees/by-name.ts'
 import { platformAway } from '../employees/view.ts'
 import { type Block, joined, noRows, tableOf, term, type Words } from '../shown.ts'
-import { actionForm, type Field, field as fieldInput, filters } from '../ui/parts.ts'
+import { actionForm, csvLink, type Field, field as fieldInput, filters } from '../ui/parts.ts'
 import { departmentPath, employeePath } from '../ui/paths.ts'
 import { decisionAsked, hasOldValue, type PlanResult } from './query.ts'
 import type { PlanItem } from './stored.ts'
@@ -32,12 +32,12 @@ export function entities(
   const { t, language } = ask
   const isDepartments = plan.kind === 'departments'
   const decision = decisionAsked(plan, filter)
-  const query = new URLSearchParams(definedIn({ ...filter, decision }))
+  const asked = definedIn({ ...filter, decision })
   const isOpen = ({ decision }: PlanItem) => plan.state === 'held' && decision === null
   const mayDecide = ask.may('operator') && plan.items.some(isOpen)
   return [
     {
-      drawn: html`${rowAbove(ask, plan, query, { ...definedIn(filter), ...definedIn({ cursor, limit }) })}
+      drawn: html`${rowAbove(ask, plan, asked, { ...definedIn(filter), ...definedIn({ cursor, limit }) })}
         ${planFilters(ask, plan, filter)}
         ${isDepartments ? '' : byName(ask, filter.keys)}`,
     },
@@ -94,7 +94,7 @@ export function entities(
       ],
       {
         caption,
-        ...noRows(ask, query.size > 0 ? t('plan.none_match') : t('plan.nothing')),
+        ...noRows(ask, Object.keys(asked).length > 0 ? t('plan.none_match') : t('plan.nothing')),
         to: ({ enterprise_code, key }) =>
           isDepartments
             ? departmentPath(enterprise_code, key)
@@ -179,15 +179,19 @@ function partForm({ t }: Ask, { run, figures, matching }: PlanResult, filter: Pl
 function rowAbove(
   ask: Ask,
   plan: PlanResult,
-  query: URLSearchParams,
+  asked: Record<string, string>,
   shown: Record<string, string>,
 ): SafeHtml {
   const { t } = ask
   const { run, items } = plan
   const isAsked = items.some(item => hasOldValue(plan, item))
-  return html`<div class="row"><a class="button" href="/runs/${run}/plan.csv${query.size > 0 ? `?${query}` : ''}" download>${t(
-    query.size > 0 ? 'plan.csv_filtered' : 'common.download_csv',
-  )}</a>${
+  const isFiltered = Object.keys(asked).length > 0
+  return html`<div class="row">${csvLink(
+    ask,
+    `/runs/${run}/plan`,
+    asked,
+    t(isFiltered ? 'plan.csv_filtered' : 'common.download_csv'),
+  )}${
     isAsked
       ? actionForm(ask, {
           to: `/runs/${run}/plan/ask`,

@@ -123,7 +123,7 @@ export function plan(services: PlanServices & Pick<Services, 'config'>) {
       params: RunParams,
       query: PlanFilter,
       fileName: ({ params }) => `plan-${params.id}.csv`,
-      columns: PlanItem.keyof().options,
+      columns: () => PlanItem.keyof().options,
       async *rows(_ask, { params, input }) {
         for await (const { changed, decision, later, ...entry } of readWholePlan(pool, hr, params.id, input))
           yield {

@@ -448,6 +448,20 @@ export function filterForm(ask: Ask, action: string, items: readonly Field[], dr
   )}</summary></details><form class="filters" action="${action}" method="get">${drawn}</form>`
 }
 
+/** Leads to the file of a list as it is filtered, whole. */
+export function csvLink(
+  { t }: Ask,
+  list: string,
+  { cursor: _, limit: __, ...filter }: Record<string, unknown>,
+  text = t('common.download_csv'),
+): SafeHtml {
+  const given = Object.entries(filter).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)] as [string, string]],
+  )
+  const query = String(new URLSearchParams(given))
+  return html`<a class="button" href="${list}.csv${query && `?${query}`}" download>${text}</a>`
+}
+
 export interface ActionForm {
   to: string
   label: string

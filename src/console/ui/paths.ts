@@ -42,9 +42,11 @@ export function departmentPath(enterpriseCode: string, deptCode: string): string
   return `/departments?${query}`
 }
 
-/** The payment orders of a number. */
-export function ordersPath(number: string): string {
-  return `/mirrors/orders?${new URLSearchParams({ number })}`
+/** The payment orders of a number, or of an employee. */
+export function ordersPath(of: string | EmployeeKey): string {
+  const query =
+    typeof of === 'string' ? { number: of } : { employee: of.userid, enterprise: of.enterpriseCode }
+  return `/mirrors/orders?${new URLSearchParams(query)}`
 }
 
 /** The page of a mapping. @param source of HR; empty where there is only one */

@@ -173,6 +173,7 @@ export const employees = {
   'employees.tries': 'Attempts',
   'employees.attempts': 'Attempts',
   'employees.latest': 'the latest {count, number}',
+  'employees.orders_all': 'the latest {count, number}; show all',
   'employees.no_attempts': 'No attempts are stored for this employee.',
   'employees.no_attempts.remedy': 'Attempts are stored for 30 days.',
   'employees.when': 'When',

@@ -163,6 +163,7 @@ export const employees = {
   'employees.tries': '尝试次数',
   'employees.attempts': '处理记录',
   'employees.latest': '最近 {count, number} 次',
+  'employees.orders_all': '最近 {count, number} 笔，查看全部',
   'employees.no_attempts': '没有该员工的处理记录。',
   'employees.no_attempts.remedy': '处理记录仅保留 30 天。',
   'employees.when': '时间',

@@ -113,6 +113,12 @@ export const operationSummaries: Readonly<Record<string, string>> = {
   'Ends a dry run that is not over': '结束尚未完成的试算',
   'The status of each mirror: whether it is on, its last and next reading, and the outcome':
     '每个镜像的状态：是否开启、最近和下一次读取，以及结果',
+  'All payment orders that match the filters, as CSV': '符合筛选条件的全部支付订单，CSV 格式',
+  'All limit accounts that match the filters, as CSV; sub-accounts as JSON':
+    '符合筛选条件的全部额度账户，CSV 格式；子账户为 JSON',
+  'All taxpayers that match the filters, as CSV': '符合筛选条件的全部纳税主体，CSV 格式',
+  'All refunds or top-ups that match the filters, as CSV; messages in the language of the caller':
+    '符合筛选条件的全部退款或充值，CSV 格式；消息使用调用者的语言',
   'Payment orders as last read from the platform, the latest first':
     '最近一次从平台读取的支付订单，最新的在前',
   'Limit accounts with balances and sub-accounts, as last read from the platform':
