@@ -316,7 +316,7 @@ function between(path, from, to) {
 }
 
 function draw(plot) {
-  const { x, series, unit, page, step, list, language, zone, time } = JSON.parse(plot.dataset.curve)
+  const { x, series, unit, page, step, list, halted, language, zone, time } = JSON.parse(plot.dataset.curve)
   // Nothing to draw yet; the sentence below says so.
   if (x.length < 2 || series.every(({ values }) => values.every(value => value == null))) return
   const style = getComputedStyle(document.documentElement)
@@ -329,6 +329,7 @@ function draw(plot) {
     return value
   }
   const format = FORMATS[unit](language)
+  const shade = colour('--bad-soft')
   const strokes = [
     colour('--accent'),
     colour('--warn'),
@@ -363,6 +364,18 @@ function draw(plot) {
       tzDate: seconds => uPlot.tzDate(new Date(seconds * 1000), zone),
       cursor: { points: { size: 6 }, drag: { setScale: false, dist: 5 } },
       hooks: {
+        drawClear: [
+          ({ ctx, bbox, valToPos }) => {
+            ctx.fillStyle = shade
+            for (const [i, isHalted] of halted.entries()) {
+              if (!isHalted) continue
+              const [from, to] = [x[i], x[i] + step].map(seconds =>
+                Math.min(bbox.left + bbox.width, Math.round(valToPos(seconds, 'x', true))),
+              )
+              ctx.fillRect(from, bbox.top, to - from, bbox.height)
+            }
+          },
+        ],
         // What is selected becomes the range of the page, in whole steps and at least two of them, which make a line.
         setSelect: [
           ({ select, posToVal }) => {

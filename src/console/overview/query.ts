@@ -105,6 +105,9 @@ export const HistoryResult = z.object({
   in_sync: Line.describe('Share of employees in sync, 0 to 1, the lowest of each step; null: not recorded'),
   open_cases: Line.describe('The highest value of each step'),
   pending: Line.describe('Entities to be sent, the highest value of each step'),
+  halted: z
+    .array(z.union([z.literal(0), z.literal(1)]).nullable())
+    .describe('1: all work was halted, or calls were paused, at some moment of the step'),
   calls: z.array(
     z.object({
       operation: z.string(),

@@ -161,7 +161,7 @@ export function overviewCurves(
   history: HistoryResult,
 ): SafeHtml {
   const { t } = ask
-  const { step, x, in_sync, open_cases, pending, calls } = history
+  const { step, x, halted, in_sync, open_cases, pending, calls } = history
   // The columns are recorded together, every five minutes.
   const latest = in_sync.findLastIndex(value => value !== null)
   const share = in_sync[latest] ?? null
@@ -181,7 +181,7 @@ export function overviewCurves(
       ask,
       {
         page: '/overview#history',
-        step,
+        ...{ step, halted },
         // Without a beginning, the curves have one; a list would begin with its first entry.
         given: {
           from: input.from ?? (input.to && spanOf(ask, input).from.toISOString()),

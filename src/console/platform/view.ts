@@ -331,7 +331,7 @@ function latency(ask: Ask, ms: number): string {
 /** The last 24 hours, or what is between two moments. */
 export function platformCurves(ask: Ask, input: z.output<typeof PlatformSpan>, history: History): SafeHtml {
   const { t } = ask
-  const { step, x, calls } = history
+  const { step, x, halted, calls } = history
   const isWhole = input.from === undefined && input.to === undefined
   const sum = (of: 'per_minute' | 'refused_per_minute') =>
     x.map((_, i) => calls.reduce((total, operation) => total + (operation[of][i] ?? 0), 0))
@@ -341,7 +341,7 @@ export function platformCurves(ask: Ask, input: z.output<typeof PlatformSpan>, h
     t('platform.history'),
     html`${filters(ask, '/platform', rangeFields(ask, t('platform.history'), input))}${curves(
       ask,
-      { page: '/platform#history', step, given: input },
+      { page: '/platform#history', step, halted, given: input },
       [
         {
           title: t('platform.calls_per_minute'),

@@ -567,6 +567,8 @@ interface Selection {
   page: string
   /** Seconds between two points. */
   step: number
+  /** At which points all work stood still: their time is shaded. */
+  halted: readonly (0 | 1 | null)[]
   /** The range that the page shows; empty: its usual one. */
   given: { from?: string | undefined; to?: string | undefined }
   /** The list of what happened at a point, by `from` and `to` as well. */
@@ -575,12 +577,13 @@ interface Selection {
 
 /** Curves side by side. What can be done by mouse can be done by the links below them and the page's filter. */
 export function curves(ask: Ask, selection: Selection, items: readonly Curve[]): SafeHtml {
-  const { page, given, list } = selection
+  const { page, given, halted, list } = selection
   const range = new URLSearchParams(
     Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
   )
   const hint = list ? list.hint : ask.t('common.curve_hint')
   return html`<div class="columns">${items.map(item => curve(ask, item, selection))}</div>
+    ${halted.includes(1) ? html`<p class="summary shaded">${ask.t('common.curve_halted')}</p>` : ''}
     <p class="summary"><span data-curve-hint hidden>${hint}</span>${
       range.size === 0
         ? ''
@@ -596,7 +599,7 @@ function curve(
 ): SafeHtml {
   const data = JSON.stringify({
     ...{ x, series, unit },
-    ...{ page: selection.page, step: selection.step, list: selection.list?.href },
+    ...{ page: selection.page, step: selection.step, list: selection.list?.href, halted: selection.halted },
     ...{ language: ask.language, zone: ask.zone, time: ask.t('common.time') },
   })
   return html`<figure class="curve"><figcaption>${title}</figcaption><div class="plot" role="img" aria-label="${summary}" data-curve="${data}"></div><p class="summary">${summary}</p></figure>`

@@ -26,6 +26,7 @@ export const common = {
   'common.apply': 'Apply',
   'common.curve_hint': 'Drag across a curve to see that time alone.',
   'common.curve_back': 'Back to the last 24 hours',
+  'common.curve_halted': 'Shaded: all work was halted, or calls were paused.',
   'common.apply_preferences': 'Apply',
   'common.clear': 'Clear',
   'common.reason': 'Reason',

@@ -28,6 +28,7 @@ export const common = {
   'common.apply': '查询',
   'common.curve_hint': '在曲线上拖动，可只看所选时段。',
   'common.curve_back': '返回最近 24 小时',
+  'common.curve_halted': '底纹：当时全部工作已停止，或调用已暂停。',
   'common.apply_preferences': '应用',
   'common.clear': '重置',
   'common.reason': '原因',

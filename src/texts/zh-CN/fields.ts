@@ -8,6 +8,8 @@ export const fieldMeanings: Readonly<Record<string, string>> = {
     '同步率，0 到 1，取每段时间的最低值；null 表示没有记录',
   'The highest value of each step': '每段时间的最高值',
   'Entities to be sent, the highest value of each step': '待发送的数量，取每段时间的最高值',
+  '1: all work was halted, or calls were paused, at some moment of the step':
+    '1：该段时间内，全部工作曾停止，或调用曾暂停',
   'Employees in service according to HR, by status; in_scope is their sum':
     '人事系统中的在职员工，按状态；in_scope 为其总数',
   'When an enterprise last lost its HR source; null: not within a week, so that employees without one are nothing to do':

@@ -1,6 +1,6 @@
 // @module-tag chromium
 
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createCompany } from '../../helpers/company.ts'
 import { duringFile } from '../../helpers/during.ts'
 import {
@@ -72,6 +72,37 @@ const DAY = `
   select to_timestamp(floor(extract(epoch from now()) / 300) * 300) - i * interval '5 minutes',
          30 - i % 7, 0, 0, 0, 0, '{}', i % 7, i % 5, 0, false
   from generate_series(0, 287) i on conflict do nothing`
+
+test('the time at which all work stood still is shaded in the curves', async () => {
+  await company.db.query(DAY)
+  // From three quarters of the day to its middle.
+  await company.db.query(`
+    update dirsync.status_history set is_halted = true
+    where at between now() - interval '12 hours' and now() - interval '6 hours'`)
+  onTestFinished(
+    async () => void (await company.db.query('update dirsync.status_history set is_halted = false')),
+  )
+  const page = await open('/overview', { role: 'viewer' })
+  await page.getByText('Shaded: all work was halted').waitFor()
+  await page.locator('.curve canvas').first().scrollIntoViewIfNeeded()
+  await screenshot(page, 'overview-halted')
+  // Between the curve and a line of the grid, at a share of the width.
+  const colourAt = (share: number) =>
+    page.evaluate<string>(`(() => {
+      const canvas = document.querySelector('.curve canvas')
+      const { left, top, width } = document.querySelector('.curve .u-over').getBoundingClientRect()
+      const all = canvas.getBoundingClientRect()
+      const pixel = [left - all.left + width * ${share}, top - all.top + 9].map(at => Math.round(at * devicePixelRatio))
+      return String(canvas.getContext('2d').getImageData(...pixel, 1, 1).data)
+    })()`)
+  const [before, halted, after] = [await colourAt(0.4), await colourAt(0.6), await colourAt(0.9)]
+  expect(before).toBe(after)
+  expect(halted).not.toBe(after)
+  await company.db.query('update dirsync.status_history set is_halted = false')
+  const well = await open('/overview', { role: 'viewer' })
+  await well.getByText('Drag across a curve').waitFor()
+  expect(await well.getByText('Shaded').count()).toBe(0)
+})
 
 test('a part of a curve is selected by mouse, is in the address, and leads back; a click leads to runs', async () => {
   await company.db.query(DAY)
