@@ -38,6 +38,10 @@ const COMMANDS: Record<string, [summary: string, load: () => Promise<Add>]> = {
     "tell one employee's story",
     () => import('./employee.ts').then(file => file.employeeCommand),
   ],
+  'search <text>': [
+    'find people, cases, runs and orders',
+    () => import('./search.ts').then(file => file.searchCommand),
+  ],
   'approve <run>': ['let a held run go on', decide],
   'reject <run>': ['end a held run; nothing is sent', decide],
   'cancel <run>': ['take back what a run has not sent yet', decide],

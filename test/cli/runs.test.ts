@@ -49,6 +49,24 @@ test('a resync that is stopped while it connects starts nothing', async () => {
   expect(await runs()).toBe(before)
 })
 
+test('people, runs and what is not there are searched for as in the console', async () => {
+  const { rows } = await company.hr.query(
+    `select name, right(mobile, 4) as digits from person where userid = 'e0007'`,
+  )
+  const [{ name, digits }] = rows
+  for (const text of [name, digits, 'e0007']) {
+    const { code, stdout } = await dirsync('search', text)
+    expect(code).toBe(0)
+    expect(stdout, text).toMatch(/^ +e0007 .* in_sync$/m)
+  }
+  const run = await dirsync('search', 'run 1')
+  expect(run.stdout).toMatch(/^ +#1 .*full/m)
+  const none = await dirsync('search', 'no-such-person')
+  expect(none.stdout).toContain('Nothing matches “no-such-person”')
+  const { employees } = (await dirsync('search', name, '--json')).json()
+  expect(employees).toMatchObject([{ userid: 'e0007', found_by: 'name' }])
+})
+
 test('a named employee is synced while one waits, and the result is told', async () => {
   await mail('one.example.com', 1)
   const waited = await dirsync('resync', '--employee', 'e0000', '--wait')

@@ -7,7 +7,7 @@ import { mayAs } from '../auth/viewer.ts'
 import { keyWords } from '../cases/parts.ts'
 import { EMPLOYEE_STATUS_TONES, hrTrouble } from '../employees/list-view.ts'
 import { maybeUserid } from '../employees/search.ts'
-import { type Endpoint, read } from '../endpoint.ts'
+import { read } from '../endpoint.ts'
 import { moneyPath, unmatchedOf } from '../money/view.ts'
 import { runStateWords } from '../runs/words.ts'
 import type { Services } from '../services.ts'
@@ -20,45 +20,41 @@ import { SearchResult, searchEverything } from './read.ts'
 /** Hits shown per kind; type more to narrow them down. */
 const HITS = 20
 
-export function search(services: Services): Endpoint[] {
-  return [
-    read({
-      path: '/search',
-      tag: 'overview',
-      role: 'viewer',
-      summary:
-        'Cases, codes of the platform, runs, refunds, top-ups and payment orders by number; employees and departments by the beginning of their keys, departments and, for reviewers, people also by their names in HR',
-      query: z.object({
-        q: z
-          .string()
-          .trim()
-          .max(200)
-          .default('')
-          .describe(
-            '`#17`, `case 17` or `17`, `run 12`, a trace id, a code of the platform, the number of a refund or top-up, of its order or account or of a payment order, a user id, an open id, the code or name of a department; for reviewers a name, a work number, a mobile number or an e-mail address',
-          ),
-        typing: z
-          .stringbool()
-          .default(false)
-          .describe(
-            'Of a page: a short list of links, also where there is but one, to be shown while one types',
-          ),
-      }),
-      result: SearchResult,
-      run: (ask, { input }) => searchEverything(services, ask, input.q, HITS),
-      page(ask, found, { input }) {
-        if (input.typing) return { title: ask.t('search.title'), body: typedList(ask, found, input.q) }
-        const [only, ...others] = addresses(found)
-        // Where HR was not searched, there may be more, unless it is a whole user id.
-        const isWhole = found.employees.some(
-          ({ userid }) => lowerAscii(userid) === lowerAscii(input.q.trim()),
-        )
-        if (only && others.length === 0 && (isWhole || noticesOf(ask, found).length === 0))
-          return { to: only }
-        return { ...pageOf(ask, searchShown(ask, found, input.q)), isEverywhere: true }
-      },
+export function search(services: Pick<Services, 'pool' | 'people'>) {
+  return read({
+    path: '/search',
+    tag: 'overview',
+    role: 'viewer',
+    summary:
+      'Cases, codes of the platform, runs, refunds, top-ups and payment orders by number; employees and departments by the beginning of their keys, departments and, for reviewers, people also by their names in HR',
+    query: z.object({
+      q: z
+        .string()
+        .trim()
+        .max(200)
+        .default('')
+        .describe(
+          '`#17`, `case 17` or `17`, `run 12`, a trace id, a code of the platform, the number of a refund or top-up, of its order or account or of a payment order, a user id, an open id, the code or name of a department; for reviewers a name, a work number, a mobile number or an e-mail address',
+        ),
+      typing: z
+        .stringbool()
+        .default(false)
+        .describe(
+          'Of a page: a short list of links, also where there is but one, to be shown while one types',
+        ),
     }),
-  ]
+    result: SearchResult,
+    run: (ask, { input }) => searchEverything(services, ask, input.q, HITS),
+    shown: (ask, found, { input }) => searchShown(ask, found, input.q),
+    page(ask, found, { input }) {
+      if (input.typing) return { title: ask.t('search.title'), body: typedList(ask, found, input.q) }
+      const [only, ...others] = addresses(found)
+      // Where HR was not searched, there may be more, unless it is a whole user id.
+      const isWhole = found.employees.some(({ userid }) => lowerAscii(userid) === lowerAscii(input.q.trim()))
+      if (only && others.length === 0 && (isWhole || noticesOf(ask, found).length === 0)) return { to: only }
+      return { ...pageOf(ask, searchShown(ask, found, input.q)), isEverywhere: true }
+    },
+  })
 }
 
 type Found<Kind extends 'cases' | 'codes' | 'runs' | 'money' | 'orders' | 'employees' | 'departments'> =

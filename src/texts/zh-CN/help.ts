@@ -48,6 +48,7 @@ export const help: Readonly<Record<string, string>> = {
   'show where things stand': '查看整体状态',
   'list the latest runs, or tell about one': '列出最近的同步任务，或查看其中一个',
   "tell one employee's story": '查看一名员工的完整情况',
+  'find people, cases, runs and orders': '查找人员、异常项、任务和订单',
   'let a held run go on': '批准待审批的同步任务',
   'end a held run; nothing is sent': '驳回待审批的同步任务，不发送任何数据',
   'take back what a run has not sent yet': '取消同步任务中尚未发送的部分',
@@ -111,6 +112,10 @@ export const help: Readonly<Record<string, string>> = {
   "tell one employee's story: HR against the platform, work, attempts, dead letters, payment orders":
     '查看一名员工的完整情况：人事系统与平台的对照、待发送、处理记录、异常项、支付订单',
   'Asks HR and the platform. Personal data is masked.': '会查询人事系统和平台。个人信息已脱敏。',
+  'find people, departments, cases, runs, refunds, top-ups and payment orders':
+    '查找人员、部门、异常项、同步任务、退款、充值和支付订单',
+  'a name, user id, open id, work, mobile or other number, e-mail address, trace id or code of the platform':
+    '姓名、员工 ID、open id、工号、手机号或其他编号、邮箱、跟踪 ID 或平台错误码',
   'let a held run go on, or a part of it: its plan is sent as it was stored; rows that HR has changed since wait for the next plan':
     '批准待审批的同步任务或其中一部分：按已保存的计划发送；人事系统此后变更的数据留待下一个计划',
   'only rows with this reason: new, changed, left …': '只含此原因的行：new、changed、left 等',
